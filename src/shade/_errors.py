@@ -1,0 +1,21 @@
+"""Errors and warnings that users see."""
+
+
+class ShadeError(Exception):
+    """Base of the errors that are raised by shade alone."""
+
+
+class DeviceError(ShadeError, ValueError):
+    """The device asked for is not there."""
+
+
+class TrainingError(ShadeError, RuntimeError):
+    """Training could not go on, for example because the loss is no longer a number."""
+
+
+class ModelFileError(ShadeError, ValueError):
+    """A model file cannot be trusted or understood."""
+
+
+class ShadeWarning(UserWarning):
+    """Something a user should know about a result that is valid all the same."""

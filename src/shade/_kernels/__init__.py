@@ -1,0 +1,1 @@
+"""Compiled kernels: plain functions over arrays, no Python objects, no interpreter lock."""

@@ -1,0 +1,220 @@
+"""From a merge tree of intervals to candidate clusters, and from candidates to a choice.
+
+Merge-tree nodes come children first (see merge_tree.merge_intervals). Candidates come parents first, the root being
+candidate 0; each owns the points below one merge-tree node.
+"""
+
+import numpy as np
+
+from shade._kernels.compile import kernel
+
+INVERSE = 0  # stability in 1 / distance, HDBSCAN's excess of mass
+INFORMATION = 1  # stability in octaves of distance, times the information of being in the cluster
+
+# S(node) ≥ Σ S(children) is decided up to this relative rounding, so that the order in which equal terms are summed,
+# which follows the order of the rows, cannot turn a tie.
+TIE = 1e-10
+
+
+@kernel
+def structure_candidates(height, start, stop, parent, smallest, out_parent, out_height, out_node):
+    """The paper's structure tree (design, section 1); returns the number of candidates."""
+    nodes = height.shape[0]
+    condensed = np.full(nodes, -1, np.int64)
+    big = np.zeros(nodes, np.int64)  # children with at least `smallest` leaves
+    some = np.zeros(nodes, np.int64)  # big children that have a condensed node
+    last_some = np.full(nodes, -1, np.int64)  # linked list of those condensed nodes
+    sibling = np.full(nodes, -1, np.int64)
+    count = 0
+    for v in range(nodes):
+        if stop[v] - start[v] < smallest:
+            continue
+        if big[v] >= 2 and some[v] != 1:
+            out_height[count] = height[v]
+            out_node[count] = v
+            out_parent[count] = -1
+            child = last_some[v]
+            while child >= 0:
+                out_parent[child] = count
+                child = sibling[child]
+            condensed[v] = count
+            count += 1
+        elif big[v] >= 2:
+            condensed[v] = last_some[v]
+        elif some[v] == 1:
+            condensed[v] = last_some[v]
+            out_node[condensed[v]] = v
+        u = parent[v]
+        if u >= 0:
+            big[u] += 1
+            if condensed[v] >= 0:
+                some[u] += 1
+                sibling[condensed[v]] = last_some[u]
+                last_some[u] = condensed[v]
+    return count
+
+
+@kernel
+def structure_stability(parent, height, size, out):
+    """S = (1 / height − 1 / height of the parent) · size; 0 for the root."""
+    for c in range(parent.shape[0]):
+        out[c] = 0.0
+        if parent[c] >= 0:
+            out[c] = (1.0 / height[c] - 1.0 / height[parent[c]]) * size[c]
+
+
+@kernel
+def branch_candidates(
+    height, start, stop, parent, leaf_parent, smallest,
+    out_parent, out_birth, out_node, point_candidate, leaving,
+):  # fmt: skip
+    """The condensed tree of branches with at least `smallest` points; returns the number of candidates.
+
+    For each position of the order, point_candidate is the candidate it falls off and leaving the height at which.
+    """
+    nodes = height.shape[0]
+    n = leaf_parent.shape[0]
+    big = np.zeros(nodes, np.int64)
+    for v in range(nodes - 1):
+        if stop[v] - start[v] >= smallest:
+            big[parent[v]] += 1
+    candidate = np.empty(nodes, np.int64)
+    fallen = np.full(nodes, np.inf)  # height at which a small node's points fell off; infinite for big nodes
+    out_parent[0] = -1
+    out_birth[0] = np.inf
+    out_node[0] = nodes - 1
+    count = 1
+    for v in range(nodes - 1, -1, -1):
+        u = parent[v]
+        if u < 0:
+            candidate[v] = 0
+            continue
+        candidate[v] = candidate[u]
+        if fallen[u] < np.inf:
+            fallen[v] = fallen[u]
+        elif stop[v] - start[v] < smallest:
+            fallen[v] = height[u]
+        elif big[u] >= 2:
+            out_parent[count] = candidate[u]
+            out_birth[count] = height[u]
+            out_node[count] = v
+            candidate[v] = count
+            count += 1
+    for position in range(n):
+        u = leaf_parent[position]
+        point_candidate[position] = candidate[u]
+        leaving[position] = fallen[u] if fallen[u] < np.inf else height[u]
+    return count
+
+
+@kernel
+def branch_stability(parent, birth, size, point_candidate, leaving, floor, measure, out):
+    """Σ over points of how long they stay in a candidate; distances below floor (duplicates) count as floor."""
+    n = point_candidate.shape[0]
+    out[:] = 0.0
+    for position in range(n):
+        c = point_candidate[position]
+        if parent[c] >= 0:
+            left = max(leaving[position], floor)
+            if measure == INVERSE:
+                out[c] += 1.0 / left - 1.0 / max(birth[c], floor)
+            else:
+                out[c] += np.log(max(birth[c], floor) / left)
+    for c in range(1, parent.shape[0]):  # points that go on into a branch leave their candidate when it splits
+        u = parent[c]
+        if parent[u] >= 0:
+            left = max(birth[c], floor)
+            if measure == INVERSE:
+                out[u] += size[c] * (1.0 / left - 1.0 / max(birth[u], floor))
+            else:
+                out[u] += size[c] * np.log(max(birth[u], floor) / left)
+    if measure == INFORMATION:
+        for c in range(parent.shape[0]):
+            out[c] *= np.log(n / size[c])
+
+
+@kernel
+def select_candidates(parent, stability, selected):
+    """The most stable choice of candidates: bottom up what is best below each, top down the topmost winners."""
+    count = parent.shape[0]
+    best = np.zeros(count)
+    below = np.zeros(count)
+    has_children = np.zeros(count, np.bool_)
+    for c in range(count - 1, -1, -1):
+        selected[c] = stability[c] >= below[c] * (1.0 - TIE)
+        if c == 0 and has_children[0]:
+            selected[0] = False  # the root says nothing while it has a split
+        best[c] = stability[c] if selected[c] else below[c]
+        if parent[c] >= 0:
+            below[parent[c]] += best[c]
+            has_children[parent[c]] = True
+    taken = np.zeros(count, np.bool_)
+    for c in range(count):
+        above = parent[c] >= 0 and taken[parent[c]]
+        selected[c] = selected[c] and not above
+        taken[c] = selected[c] or above
+
+
+@kernel
+def count_leaves(parent, leaves):
+    """Number of childless candidates below each candidate, itself included."""
+    leaves[:] = 0
+    for c in range(parent.shape[0] - 1, -1, -1):
+        if leaves[c] == 0:
+            leaves[c] = 1
+        if parent[c] >= 0:
+            leaves[parent[c]] += leaves[c]
+
+
+@kernel
+def merge_choices(own, own_covered, other, other_covered, limit, out, out_covered, split):
+    """Combine the best choices of k clusters on two sides; split[k] is how many of the k come from the first."""
+    for k in range(limit + 1):
+        out[k] = -np.inf
+        out_covered[k] = -1
+        split[k] = 0
+    for a in range(min(limit + 1, own.shape[0])):
+        if own_covered[a] < 0:
+            continue
+        for b in range(min(limit + 1 - a, other.shape[0])):
+            if other_covered[b] < 0:
+                continue
+            covered = own_covered[a] + other_covered[b]
+            value = own[a] + other[b]
+            if covered > out_covered[a + b] or (covered == out_covered[a + b] and value > out[a + b]):
+                out_covered[a + b] = covered
+                out[a + b] = value
+                split[a + b] = a
+
+
+@kernel
+def chain_ends(height, start, stop, parent, smallest, out):
+    """For each merge-tree node, the height at which its main branch splits or dissolves."""
+    nodes = height.shape[0]
+    big = np.zeros(nodes, np.int64)
+    heir = np.full(nodes, -1, np.int64)
+    for v in range(nodes):
+        out[v] = out[heir[v]] if big[v] == 1 else height[v]
+        u = parent[v]
+        if u >= 0 and stop[v] - start[v] >= smallest:
+            big[u] += 1
+            heir[u] = v
+
+
+@kernel
+def deepest_leaving(parent, point_candidate, leaving, out):
+    """The smallest leaving distance among the points of each candidate and all candidates below it."""
+    out[:] = np.inf
+    for position in range(point_candidate.shape[0]):
+        c = point_candidate[position]
+        out[c] = min(out[c], leaving[position])
+    for c in range(parent.shape[0] - 1, 0, -1):
+        out[parent[c]] = min(out[parent[c]], out[c])
+
+
+@kernel
+def climb(parent, birth, candidate, distance):
+    """The candidate that a point belongs to at a distance, going up from one that may have been born later."""
+    for i in range(candidate.shape[0]):
+        while parent[candidate[i]] >= 0 and birth[candidate[i]] <= distance[i]:
+            candidate[i] = parent[candidate[i]]

@@ -1,0 +1,215 @@
+"""Merge trees as arrays: from the edges of a spanning tree, and from a reachability plot.
+
+Binary nodes are numbered as SciPy numbers them: points 0 … n − 1, then n + t for the t-th merge. In a merge tree
+"of intervals", merges at one height are one node with several children and a node is a slice of the order.
+"""
+
+import numpy as np
+
+from shade._kernels.compile import kernel
+
+
+@kernel
+def find_root(parent, node):
+    """Root of a union-find tree, halving the path on the way."""
+    while parent[node] != node:
+        parent[node] = parent[parent[node]]
+        node = parent[node]
+    return node
+
+
+@kernel
+def merge_edges(edges, left, right, size):
+    """Join points along edges that come lightest first; children are ordered by their smallest row."""
+    merges = edges.shape[0]
+    n = merges + 1
+    parent = np.arange(n)  # union-find over the points
+    node = np.arange(n)  # by root: the node of its component
+    smallest = np.arange(n)  # by root: the smallest row of its component
+    count = np.ones(n, np.int64)
+    for t in range(merges):
+        a = find_root(parent, edges[t, 0])
+        b = find_root(parent, edges[t, 1])
+        if smallest[a] > smallest[b]:
+            a, b = b, a
+        left[t] = node[a]
+        right[t] = node[b]
+        low = smallest[a]
+        total = count[a] + count[b]
+        if count[a] < count[b]:
+            a, b = b, a
+        parent[b] = a
+        smallest[a] = low
+        count[a] = total
+        node[a] = n + t
+        size[t] = total
+
+
+@kernel
+def leaf_order(left, right, height, order, reachability):
+    """Walk the leaves from left to right; the children of merges at one height come by their smallest row.
+
+    So the order depends on the tree alone and not on which of several equally light edges the spanning tree holds.
+    """
+    merges = left.shape[0]
+    n = merges + 1
+    smallest = np.empty(n + merges, np.int64)
+    for i in range(n):
+        smallest[i] = i
+    for t in range(merges):
+        smallest[n + t] = min(smallest[left[t]], smallest[right[t]])
+    stack = np.empty(n + 1, np.int64)
+    stack_reach = np.empty(n + 1)
+    group = np.empty(n, np.int64)
+    pending = np.empty(n, np.int64)
+    stack[0] = n + merges - 1 if merges > 0 else 0
+    stack_reach[0] = np.inf
+    depth = 1
+    position = 0
+    while depth > 0:
+        depth -= 1
+        top = stack[depth]
+        reach = stack_reach[depth]
+        if top < n:
+            order[position] = top
+            reachability[position] = reach
+            position += 1
+            continue
+        level = height[top - n]
+        members = 0
+        pending[0] = top
+        waiting = 1
+        while waiting > 0:
+            waiting -= 1
+            node = pending[waiting]
+            if node >= n and height[node - n] == level:
+                pending[waiting] = left[node - n]
+                pending[waiting + 1] = right[node - n]
+                waiting += 2
+            else:
+                group[members] = node
+                members += 1
+        by_row = np.argsort(smallest[group[:members]])
+        for rank in range(members - 1, -1, -1):
+            stack[depth] = group[by_row[rank]]
+            stack_reach[depth] = reach if rank == 0 else level
+            depth += 1
+
+
+@kernel
+def merge_intervals(reachability, height, start, stop, parent, leaf_parent):
+    """Merge tree of a reachability plot, several children a node; children come before their parents.
+
+    Returns the number of nodes. height, start, stop and parent are filled up to it; the root's parent is −1.
+    """
+    n = reachability.shape[0]
+    opened_start = np.empty(n, np.int64)
+    opened_height = np.empty(n)
+    first_child = np.full(n, -1, np.int64)  # by stack level: the last finished node below it, a linked list
+    sibling = np.full(n, -1, np.int64)
+    first_leaf = np.full(n, -1, np.int64)
+    leaf_sibling = np.full(n, -1, np.int64)
+    depth = 0
+    nodes = 0
+    for t in range(1, n + 1):
+        reach = reachability[t] if t < n else np.inf
+        last_node = -1  # what was just completed: a node, or the leaf t − 1
+        begin = t - 1
+        while True:
+            if depth > 0 and opened_height[depth - 1] <= reach:
+                level = depth - 1
+            elif t < n:
+                opened_height[depth] = reach
+                opened_start[depth] = begin
+                first_child[depth] = -1
+                first_leaf[depth] = -1
+                level = depth
+                depth += 1
+            else:
+                break
+            if last_node < 0:
+                leaf_sibling[t - 1] = first_leaf[level]
+                first_leaf[level] = t - 1
+            else:
+                sibling[last_node] = first_child[level]
+                first_child[level] = last_node
+            if t < n and opened_height[level] == reach:
+                break
+            height[nodes] = opened_height[level]
+            start[nodes] = opened_start[level]
+            stop[nodes] = t
+            child = first_child[level]
+            while child >= 0:
+                parent[child] = nodes
+                child = sibling[child]
+            leaf = first_leaf[level]
+            while leaf >= 0:
+                leaf_parent[leaf] = nodes
+                leaf = leaf_sibling[leaf]
+            last_node = nodes
+            begin = opened_start[level]
+            nodes += 1
+            depth = level
+    if nodes > 0:
+        parent[nodes - 1] = -1
+    return nodes
+
+
+@kernel
+def fill_sparse_table(table):
+    """Level k of the table holds maxima of 2^k values; level 0 is given."""
+    for level in range(1, table.shape[0]):
+        half = 1 << (level - 1)
+        for i in range(table.shape[1]):
+            other = min(i + half, table.shape[1] - 1)
+            table[level, i] = max(table[level - 1, i], table[level - 1, other])
+
+
+@kernel
+def range_maximum(table, low, high):
+    """Maximum of the values low … high − 1 (low < high)."""
+    level = 0
+    while (2 << level) <= high - low:
+        level += 1
+    return max(table[level, low], table[level, high - (1 << level)])
+
+
+@kernel
+def pair_distances(table, first, second, out):
+    """dc-distances between the positions first[i] and second[i] of the order."""
+    for i in range(first.shape[0]):
+        low = min(first[i], second[i])
+        high = max(first[i], second[i])
+        out[i] = 0.0 if low == high else range_maximum(table, low + 1, high + 1)
+
+
+@kernel
+def consecutive_distances(table, positions, out):
+    """dc-distances between neighbours among sorted positions; out[0] is 0."""
+    out[0] = 0.0
+    for t in range(1, positions.shape[0]):
+        out[t] = range_maximum(table, positions[t - 1] + 1, positions[t] + 1)
+
+
+@kernel
+def nearest_marked(marked, reachability, before, before_distance, after, after_distance):
+    """For each position the nearest marked positions on both sides, −1 if none, and the dc-distances to them."""
+    n = marked.shape[0]
+    last = -1
+    distance = np.inf
+    for t in range(n):
+        distance = max(distance, reachability[t]) if t > 0 else np.inf
+        if marked[t]:
+            last = t
+            distance = 0.0
+        before[t] = last
+        before_distance[t] = distance
+    last = -1
+    distance = np.inf
+    for t in range(n - 1, -1, -1):
+        if marked[t]:
+            last = t
+            distance = 0.0
+        after[t] = last
+        after_distance[t] = distance
+        distance = max(distance, reachability[t])

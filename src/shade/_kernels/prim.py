@@ -1,0 +1,183 @@
+"""Core distances and spanning trees by brute force: O(n² d) time, O(n) memory.
+
+Data comes transposed, one row a column of X, so that the innermost loop runs over points and vectorises while each
+distance is still summed over the columns in their order. All distances here are squared.
+"""
+
+import numpy as np
+
+from shade._kernels.compile import kernel
+
+MANY_NEIGHBOURS = 64  # above this, partitioning a whole row beats keeping a sorted list of the nearest
+
+
+@kernel
+def squared_distances_to(columns, point, start, stop, out):
+    """Write the squared distances from a point to the points start … stop − 1 into out[start:stop]."""
+    for j in range(start, stop):
+        out[j] = 0.0
+    for column in range(columns.shape[0]):
+        value = point[column]
+        row = columns[column]
+        for j in range(start, stop):
+            gap = row[j] - value
+            out[j] += gap * gap
+
+
+@kernel
+def kth_smallest(values, k, nearest):
+    """Return the k-th smallest value (k counts from 1); nearest is scratch space of at least k entries."""
+    if k > nearest.shape[0]:
+        return np.partition(values, k - 1)[k - 1]
+    for rank in range(k):
+        nearest[rank] = np.inf
+    worst = np.inf
+    for value in values:
+        if value < worst:
+            rank = k - 1
+            while rank > 0 and nearest[rank - 1] > value:
+                nearest[rank] = nearest[rank - 1]
+                rank -= 1
+            nearest[rank] = value
+            worst = nearest[k - 1]
+    return nearest[k - 1]
+
+
+@kernel
+def core_distances(columns, queries, k, out, start, stop):
+    """Squared distance from each of the queries start … stop − 1 to its k-th nearest point."""
+    n = columns.shape[1]
+    row = np.empty(n)
+    nearest = np.empty(MANY_NEIGHBOURS)
+    for i in range(start, stop):
+        squared_distances_to(columns, queries[i], 0, n, row)
+        out[i] = kth_smallest(row, k, nearest)
+
+
+@kernel
+def nearest_points(columns, queries, k, out_index, out_distance, start, stop):
+    """The k nearest points of each query, nearest first; ties go to the earlier point."""
+    n = columns.shape[1]
+    row = np.empty(n)
+    for i in range(start, stop):
+        squared_distances_to(columns, queries[i], 0, n, row)
+        distance = out_distance[i]
+        index = out_index[i]
+        for rank in range(k):
+            distance[rank] = np.inf
+        for j in range(n):
+            if row[j] < distance[k - 1]:
+                rank = k - 1
+                while rank > 0 and distance[rank - 1] > row[j]:
+                    distance[rank] = distance[rank - 1]
+                    index[rank] = index[rank - 1]
+                    rank -= 1
+                distance[rank] = row[j]
+                index[rank] = j
+
+
+@kernel
+def spanning_tree(columns, points, core, tails, heads, weights):
+    """Prim's algorithm from point 0; edge t joins tails[t], reached before, to heads[t], reached next."""
+    n = points.shape[0]
+    remaining = np.arange(n)  # the points not reached yet are remaining[0 … left − 1]
+    shrinking = columns.copy()  # kept in the order of `remaining`, so that scans stay contiguous
+    best = np.full(n, np.inf)
+    parent = np.zeros(n, np.int64)
+    distance = np.empty(n)
+    current = 0
+    slot = 0
+    left = n
+    for t in range(n - 1):
+        left -= 1
+        remaining[slot] = remaining[left]
+        best[slot] = best[left]
+        parent[slot] = parent[left]
+        for column in range(shrinking.shape[0]):
+            shrinking[column, slot] = shrinking[column, left]
+        squared_distances_to(shrinking, points[current], 0, left, distance)
+        slot = 0
+        for j in range(left):
+            reach = max(distance[j], core[current], core[remaining[j]])
+            if reach < best[j]:
+                best[j] = reach
+                parent[j] = current
+            if best[j] < best[slot]:
+                slot = j
+        tails[t] = parent[slot]
+        heads[t] = remaining[slot]
+        weights[t] = best[slot]
+        current = remaining[slot]
+
+
+@kernel
+def nearest_reachable(columns, core, queries, query_core, out_index, out_distance, start, stop):
+    """For each query, the point of least squared mutual reachability; ties go to the nearer, then the earlier point."""
+    n = columns.shape[1]
+    distance = np.empty(n)
+    for i in range(start, stop):
+        squared_distances_to(columns, queries[i], 0, n, distance)
+        best = np.inf
+        closest = np.inf
+        index = -1
+        for j in range(n):
+            reach = max(distance[j], query_core[i], core[j])
+            if reach < best or (reach == best and distance[j] < closest):
+                best = reach
+                closest = distance[j]
+                index = j
+        out_index[i] = index
+        out_distance[i] = best
+
+
+@kernel
+def batch_order(gram, k, order, weights):
+    """Prim's order of a small batch from its matrix of squared distances; weights come as distances.
+
+    The matrix may be a float32 product, so its diagonal is taken as zero rather than read.
+    """
+    n = gram.shape[0]
+    core = np.empty(n)
+    nearest = np.empty(MANY_NEIGHBOURS)
+    for i in range(n):
+        gram[i, i] = 0.0
+        core[i] = kth_smallest(gram[i], min(k, n), nearest)
+    remaining = np.arange(n)
+    best = np.full(n, np.inf)
+    current = 0
+    slot = 0
+    left = n
+    order[0] = 0
+    weights[0] = 0.0
+    for t in range(1, n):
+        left -= 1
+        remaining[slot] = remaining[left]
+        best[slot] = best[left]
+        slot = 0
+        row = gram[current]
+        for j in range(left):
+            reach = max(row[remaining[j]], core[current], core[remaining[j]])
+            if reach < best[j]:
+                best[j] = reach
+            if best[j] < best[slot]:
+                slot = j
+        current = remaining[slot]
+        order[t] = current
+        weights[t] = np.sqrt(best[slot])
+
+
+@kernel
+def running_maximum(weights, out):
+    """Fill the symmetric matrix of dc-distances of a batch in Prim order (identity 2 of the design)."""
+    n = weights.shape[0]
+    if n > 0:
+        out[0, 0] = 0.0
+    for t in range(1, n):
+        weight = weights[t]
+        for s in range(t):
+            value = max(out[t - 1, s], weight)
+            out[t, s] = value
+        out[t, t] = 0.0
+    for t in range(n):
+        for s in range(t):
+            out[s, t] = out[t, s]

@@ -1,0 +1,86 @@
+"""Threads and devices: how many there are, and how work is spread over them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from shade._errors import DeviceError
+
+if TYPE_CHECKING:
+    import torch
+
+# Matrix products round differently on different numbers of threads, and training amplifies the last bit. Training
+# on a CPU therefore always runs on this many threads: a seed gives the same labels whatever the thread count.
+TRAINING_THREADS = 2
+
+
+def count_threads(n_jobs: int | None) -> int:
+    """Resolve n_jobs as scikit-learn does, but with None meaning all cores: the result does not depend on it."""
+    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if n_jobs is None:
+        return available
+    return n_jobs if n_jobs > 0 else max(1, available + 1 + n_jobs)
+
+
+def run_chunks(
+    kernel: Callable[..., None], *arguments: Any, count: int, n_jobs: int | None = None, chunk: int = 1024
+) -> None:
+    """Call kernel(*arguments, start, stop) for slices that cover range(count), on several threads."""
+    threads = count_threads(n_jobs)
+    # Several slices a thread even out slices of unequal cost; the kernels hold no interpreter lock.
+    size = max(1, min(chunk, -(-count // (4 * threads))))
+    slices = [(start, min(start + size, count)) for start in range(0, count, size)]
+    if threads == 1 or len(slices) <= 1:
+        for start, stop in slices:
+            kernel(*arguments, start, stop)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        for future in [pool.submit(kernel, *arguments, start, stop) for start, stop in slices]:
+            future.result()
+
+
+@contextmanager
+def torch_threads(count: int) -> Iterator[None]:
+    """Run torch on so many threads for a while."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def resolve_device(device: str) -> torch.device:
+    """Turn the 'device' parameter into a torch device that is there."""
+    import torch
+
+    if device == "auto":
+        if torch.cuda.is_available():
+            return torch.device("cuda")
+        return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+    try:
+        resolved = torch.device(device)
+    except RuntimeError:
+        raise DeviceError(
+            "The 'device' parameter must be 'auto', 'cpu', 'cuda', 'cuda:N' or 'mps'. " f"Got {device!r} instead."
+        ) from None
+    present = {
+        "cpu": True,
+        "cuda": torch.cuda.is_available() and (resolved.index or 0) < torch.cuda.device_count(),
+        "mps": torch.backends.mps.is_available(),
+    }
+    if resolved.type not in present:
+        raise DeviceError(
+            f"The 'device' parameter must be 'auto', 'cpu', 'cuda', 'cuda:N' or 'mps'. Got {device!r} instead."
+        )
+    if not present[resolved.type]:
+        raise DeviceError(
+            f"The 'device' parameter asks for {device!r}, which is not available here. Use 'auto' or 'cpu'."
+        )
+    return resolved

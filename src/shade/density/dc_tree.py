@@ -1,0 +1,146 @@
+"""The density-connectivity tree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from shade._arrays import FloatArray, IntArray
+from shade._kernels import merge_tree
+from shade.density.spanning_tree import SpanningTree, minimum_spanning_tree
+
+
+@dataclass(frozen=True)
+class DCTree:
+    """The merge tree of a spanning tree, and the order of its leaves.
+
+    Any two points are as far apart as the largest reachability between them in the order, so `order` and
+    `reachability` hold all dc-distances; the other arrays hold the same tree as merges.
+
+    Attributes
+    ----------
+    order : ndarray of shape (n_samples,)
+        The rows, from left to right below the tree.
+    reachability : ndarray of shape (n_samples,)
+        dc-distance of each row in `order` to the one before it; infinity for the first.
+    left, right : ndarray of shape (n_samples - 1,)
+        The two nodes of each merge: rows are 0 … n − 1, merge t makes node n + t.
+    height : ndarray of shape (n_samples - 1,)
+        Distance of each merge, in ascending order.
+    size : ndarray of shape (n_samples - 1,)
+        Number of rows below each merge.
+
+    Examples
+    --------
+    >>> from shade.density import DCTree
+    >>> tree = DCTree.from_points([[0.0], [1.0], [3.0], [7.0]], min_points=2)
+    >>> tree.dc_distance(0, 3)
+    4.0
+    """
+
+    order: IntArray
+    reachability: FloatArray
+    left: IntArray
+    right: IntArray
+    height: FloatArray
+    size: IntArray
+
+    @classmethod
+    def from_points(
+        cls, X: object, min_points: int = 5, *, algorithm: str = "auto", n_jobs: int | None = None
+    ) -> DCTree:
+        """Build the tree of some points.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        min_points : int, default=5
+            How many points, itself included, a point's core distance reaches.
+        algorithm, n_jobs
+            As in :func:`minimum_spanning_tree`.
+        """
+        return cls.from_spanning_tree(minimum_spanning_tree(X, min_points, algorithm=algorithm, n_jobs=n_jobs))
+
+    @classmethod
+    def from_spanning_tree(cls, spanning_tree: SpanningTree) -> DCTree:
+        """Build the tree of the points that a given spanning tree joins."""
+        n = spanning_tree.n_points
+        by_weight = np.argsort(spanning_tree.weights, kind="stable")
+        height = spanning_tree.weights[by_weight].astype(np.float64, copy=False)
+        edges = spanning_tree.edges[by_weight].astype(np.int64, copy=False)
+        left, right, size = (np.empty(n - 1, np.int64) for _ in range(3))
+        merge_tree.merge_edges(edges, left, right, size)
+        if n > 1 and size[-1] != n:
+            raise ValueError(f"The edges do not span all points: they join {size[-1]} of {n}. Give a connected tree.")
+        order, reachability = np.empty(n, np.int64), np.empty(n)
+        merge_tree.leaf_order(left, right, height, order, reachability)
+        return cls(order, reachability, left, right, height, size)
+
+    @property
+    def n_points(self) -> int:
+        """Number of rows."""
+        return len(self.order)
+
+    @cached_property
+    def position(self) -> IntArray:
+        """Where each row stands in the order."""
+        position = np.empty_like(self.order)
+        position[self.order] = np.arange(len(self.order))
+        return position
+
+    @cached_property
+    def _maxima(self) -> FloatArray:
+        """Sparse table of range maxima of the reachability: n log n floats, made when first asked for."""
+        levels = max(1, int(len(self.order)).bit_length())
+        table = np.empty((levels, len(self.order)))
+        table[0] = self.reachability
+        merge_tree.fill_sparse_table(table)
+        return table
+
+    def dc_distance(self, i: int, j: int) -> float:
+        """The dc-distance between two rows."""
+        return float(self.dc_distances_of_pairs([i], [j])[0])
+
+    def dc_distances_of_pairs(self, first: object, second: object) -> FloatArray:
+        """dc-distances between first[k] and second[k] for each k."""
+        rows, others = np.asarray(first, np.int64), np.asarray(second, np.int64)
+        out = np.empty(len(rows))
+        merge_tree.pair_distances(self._maxima, self.position[rows], self.position[others], out)
+        return out
+
+    def dc_distances(self, indices: object = None, others: object = None) -> FloatArray:
+        """Matrix of dc-distances between some rows, or between some rows and others.
+
+        Parameters
+        ----------
+        indices : array-like of int, optional
+            All rows if None: mind the n × n result.
+        others : array-like of int, optional
+            The columns of the matrix; the same as `indices` if None.
+
+        Returns
+        -------
+        ndarray of shape (len(indices), len(others))
+        """
+        rows = np.arange(self.n_points) if indices is None else np.asarray(indices, np.int64)
+        columns = rows if others is None else np.asarray(others, np.int64)
+        pairs = self.dc_distances_of_pairs(np.repeat(rows, len(columns)), np.tile(columns, len(rows)))
+        return pairs.reshape(len(rows), len(columns))
+
+    def sort_batch(self, indices: IntArray) -> tuple[IntArray, FloatArray]:
+        """Bring rows into the tree's order; returns them and the dc-distance of each to the one before it."""
+        positions = np.sort(self.position[indices])
+        steps = np.empty(len(positions))
+        merge_tree.consecutive_distances(self._maxima, positions, steps)
+        return self.order[positions], steps
+
+    def reachability_plot(self) -> tuple[IntArray, FloatArray]:
+        """Rows in the order of the plot, and the reachability of each: the OPTICS plot for an unlimited radius."""
+        return self.order.copy(), self.reachability.copy()
+
+    def linkage(self) -> FloatArray:
+        """The merges in SciPy's format, as `scipy.cluster.hierarchy` takes them."""
+        low, high = np.minimum(self.left, self.right), np.maximum(self.left, self.right)
+        return np.column_stack([low, high, self.height, self.size]).astype(np.float64)

@@ -1,0 +1,73 @@
+"""Core distances and mutual reachability."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shade._arrays import FloatArray
+from shade._kernels import prim
+from shade._validation import check_min_points, check_points
+from shade.density.search import AllPairs, KDTree, ProductBlocks, choose_algorithm
+
+
+def core_distances(X: object, min_points: int = 5, *, n_jobs: int | None = None) -> FloatArray:
+    """Distance from each point to its `min_points`-th nearest point, the point itself included.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+    min_points : int, default=5
+        With 1 all core distances are zero.
+    n_jobs : int, optional
+        Number of threads; all cores if None.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+
+    Examples
+    --------
+    >>> from shade.density import core_distances
+    >>> core_distances([[0.0], [1.0], [3.0], [7.0]], min_points=2)
+    array([1., 1., 2., 4.])
+    """
+    points = check_points(X)
+    check_min_points(min_points, len(points), smallest=1)
+    algorithm = choose_algorithm(*points.shape)
+    if algorithm == "kd_tree":
+        tree = KDTree.from_points(points)
+        core = np.empty(len(points))
+        core[tree.indices] = tree.core_distances(min_points, n_jobs)
+    elif algorithm == "blocks":
+        core = ProductBlocks.from_points(points).core_distances(min_points, n_jobs)
+    else:
+        core = AllPairs.from_points(points).core_distances(min_points, n_jobs)
+    return np.sqrt(core)
+
+
+def mutual_reachability(X: object, min_points: int = 5, *, indices: object = None) -> FloatArray:
+    """Matrix of mutual-reachability distances among some points, zero on the diagonal.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+    min_points : int, default=5
+    indices : array-like of int, optional
+        The points to compare; core distances still come from all of X. All points if None: mind the n × n result.
+
+    Returns
+    -------
+    ndarray of shape (len(indices), len(indices))
+    """
+    points = check_points(X)
+    core = core_distances(points, min_points)
+    chosen = np.arange(len(points)) if indices is None else np.asarray(indices)
+    columns = np.ascontiguousarray(points[chosen].T)
+    result = np.empty((len(chosen), len(chosen)))
+    for row, index in enumerate(chosen):
+        prim.squared_distances_to(columns, points[index], 0, len(chosen), result[row])
+    np.sqrt(result, out=result)
+    np.maximum(result, core[chosen], out=result)
+    np.maximum(result, core[chosen][:, None], out=result)
+    np.fill_diagonal(result, 0.0)
+    return result

@@ -1,0 +1,145 @@
+"""Exact minimum spanning trees of mutual reachability, in O(n) memory beyond the data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from shade._arrays import FloatArray, IntArray
+from shade._kernels import boruvka, prim
+from shade._parallel import run_chunks
+from shade._validation import check_choice, check_min_points, check_points
+from shade.density.search import AllPairs, KDTree, ProductBlocks, choose_algorithm
+
+ALGORITHMS = ("auto", "prim", "kd_tree", "blocks")
+
+
+@dataclass(frozen=True)
+class SpanningTree:
+    """A minimum spanning tree under mutual reachability.
+
+    Attributes
+    ----------
+    edges : ndarray of shape (n_samples - 1, 2)
+        The rows that each edge joins.
+    weights : ndarray of shape (n_samples - 1,)
+        Mutual-reachability distance of each edge.
+    """
+
+    edges: IntArray
+    weights: FloatArray
+
+    @property
+    def n_points(self) -> int:
+        """Number of points that the tree spans."""
+        return len(self.weights) + 1
+
+
+def minimum_spanning_tree(
+    X: object, min_points: int = 5, *, algorithm: str = "auto", n_jobs: int | None = None
+) -> SpanningTree:
+    """Minimum spanning tree of the complete graph under mutual reachability.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+    min_points : int, default=5
+    algorithm : {"auto", "prim", "kd_tree", "blocks"}, default="auto"
+        All are exact. "prim" is for small data, "kd_tree" for few columns, "blocks" for many.
+    n_jobs : int, optional
+        Number of threads; all cores if None.
+
+    Returns
+    -------
+    SpanningTree
+
+    Examples
+    --------
+    >>> from shade.density import minimum_spanning_tree
+    >>> sorted(minimum_spanning_tree([[0.0], [1.0], [3.0], [7.0]], min_points=2).weights.tolist())
+    [1.0, 2.0, 4.0]
+    """
+    points = check_points(X)
+    check_min_points(min_points, len(points), smallest=1)
+    check_choice("algorithm", algorithm, ALGORITHMS)
+    if algorithm == "auto":
+        algorithm = choose_algorithm(*points.shape)
+    build = {"prim": _prim, "kd_tree": _boruvka_in_kd_tree, "blocks": _boruvka_in_blocks}[algorithm]
+    return build(points, min_points, n_jobs)
+
+
+def _prim(points: FloatArray, min_points: int, n_jobs: int | None) -> SpanningTree:
+    pairs = AllPairs.from_points(points)
+    core = pairs.core_distances(min_points, n_jobs)
+    edges = len(points) - 1
+    tails, heads, weights = np.empty(edges, np.int64), np.empty(edges, np.int64), np.empty(edges)
+    prim.spanning_tree(pairs.columns, points, core, tails, heads, weights)
+    return SpanningTree(np.column_stack([tails, heads]), np.sqrt(weights))
+
+
+class _Rounds:
+    """What Borůvka's rounds share: components, the edge each point knows of, and the tree so far."""
+
+    def __init__(self, core: FloatArray) -> None:
+        n = len(core)
+        self.component = np.arange(n)
+        self.partner = np.full(n, -1)
+        self.reach = core.copy()  # no edge of a point is lighter than its core distance
+        self.bound = np.full(n, np.inf)
+        self.tails, self.heads = np.empty(n - 1, np.int64), np.empty(n - 1, np.int64)
+        self.weights = np.empty(n - 1)
+        self.edges = 0
+
+    @property
+    def unfinished(self) -> bool:
+        return self.edges < len(self.weights)
+
+    def begin(self) -> None:
+        boruvka.bound_components(self.component, self.partner, self.reach, self.bound)
+
+    def finish(self) -> None:
+        self.edges = boruvka.merge_components(
+            self.component, self.partner, self.reach, self.tails, self.heads, self.weights, self.edges
+        )
+
+    def tree(self, indices: IntArray | None = None) -> SpanningTree:
+        edges = np.column_stack([self.tails, self.heads])
+        return SpanningTree(edges if indices is None else indices[edges], np.sqrt(self.weights))
+
+
+def _boruvka_in_kd_tree(points: FloatArray, min_points: int, n_jobs: int | None) -> SpanningTree:
+    tree = KDTree.from_points(points)
+    core = tree.core_distances(min_points, n_jobs)
+    node_core = tree.smallest_in_nodes(core)
+    node_component = np.empty(len(tree.first), np.int64)
+    rounds = _Rounds(core)
+    while rounds.unfinished:
+        rounds.begin()
+        boruvka.uniform_components(rounds.component, tree.first, tree.last, node_component)
+        run_chunks(
+            boruvka.search_kd_tree, *tree.arrays, core, node_core, tree.points, rounds.component, node_component,
+            rounds.partner, rounds.reach, rounds.bound, count=len(points), n_jobs=n_jobs,
+        )  # fmt: skip
+        rounds.finish()
+    return rounds.tree(tree.indices)
+
+
+def _boruvka_in_blocks(points: FloatArray, min_points: int, n_jobs: int | None) -> SpanningTree:
+    blocks = ProductBlocks.from_points(points)
+    core = blocks.core_distances(min_points, n_jobs)
+    rounds = _Rounds(core)
+    while rounds.unfinished:
+        rounds.begin()
+        waiting = np.flatnonzero(rounds.partner < 0)
+        # Points with the smallest bounds first: what they find spares the others a search.
+        waiting = waiting[np.argsort(rounds.reach[waiting], kind="stable")]
+        while len(waiting):
+            waiting = waiting[rounds.reach[waiting] < rounds.bound[rounds.component[waiting]]]
+            rows, waiting = waiting[: blocks.rows_at_a_time()], waiting[blocks.rows_at_a_time() :]
+            run_chunks(
+                boruvka.search_block, blocks.products(rows), blocks.norms, blocks.slack, points, rows, core,
+                rounds.component, rounds.partner, rounds.reach, rounds.bound, count=len(rows), n_jobs=n_jobs,
+            )  # fmt: skip
+        rounds.finish()
+    return rounds.tree()

@@ -1,0 +1,176 @@
+"""From candidates to a flat clustering: the most stable one, one with a wanted number of clusters, or a cut."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from shade._arrays import AnyArray, BoolArray, FloatArray, IntArray
+from shade._kernels import condense
+from shade.stability.structure_tree import StructureTree
+
+
+@dataclass(frozen=True)
+class FlatClustering:
+    """Disjoint clusters read off a tree; cluster 0 is the largest.
+
+    Attributes
+    ----------
+    labels : ndarray of shape (n_samples,)
+        Cluster of each row; −1 is noise.
+    strengths : ndarray of shape (n_samples,)
+        Membership strength: 1 in the core of a cluster, lower towards its border, 0 for noise.
+    outlier_scores : ndarray of shape (n_samples,)
+        0 in the densest part of a branch, towards 1 the earlier a row falls off it.
+    stability : ndarray of shape (n_clusters,)
+        By the rule of the tree; NaN for clusters that are no candidates of it, as in a cut.
+    persistence : ndarray of shape (n_clusters,)
+        1 − death / birth: the share of its distance range over which a cluster exists.
+    limit : ndarray of shape (n_clusters,)
+        A point joins a cluster when it reaches one of its points within less than this distance.
+    exemplars : tuple of ndarray
+        For each cluster the rows in the densest part of each of its branches.
+    """
+
+    labels: IntArray
+    strengths: FloatArray
+    outlier_scores: FloatArray
+    stability: FloatArray
+    persistence: FloatArray
+    limit: FloatArray
+    exemplars: tuple[IntArray, ...]
+
+    @property
+    def n_clusters(self) -> int:
+        """Number of clusters, noise not counted."""
+        return len(self.limit)
+
+
+def select_clusters(tree: StructureTree) -> FlatClustering:
+    """The clustering of highest total stability."""
+    selected = np.empty(tree.n_candidates, np.bool_)
+    condense.select_candidates(tree.parent, tree.stability, selected)
+    return _flatten_candidates(tree, np.flatnonzero(selected))
+
+
+def select_n_clusters(tree: StructureTree, n_clusters: int) -> FlatClustering:
+    """The most stable clustering with so many clusters.
+
+    Among the choices of that many candidates, none inside another, those that leave no branch out come first; where
+    a split into several branches at one distance allows no such choice, as few as possible are left out.
+    """
+    available = int(tree.n_leaves[0])
+    if n_clusters > available:
+        raise ValueError(
+            f"The 'n_clusters' parameter must be an int in the range [1, {available}], the number of separate "
+            f"branches with at least {tree.smallest} points in this tree. Got {n_clusters} instead."
+        )
+    return _flatten_candidates(tree, _choose(tree, n_clusters))
+
+
+def cut_at_distance(tree: StructureTree, distance: float) -> FlatClustering:
+    """The clusters of a DBSCAN* cut: points that reach each other within a distance, in groups large enough."""
+    merges = tree.merges
+    parting = np.append(merges.height, np.inf)[merges.parent]
+    nodes = np.flatnonzero((merges.height <= distance) & (parting > distance) & (merges.size >= tree.smallest))
+    ends = np.empty(len(merges.height))
+    condense.chain_ends(merges.height, merges.start, merges.stop, merges.parent, tree.smallest, ends)
+    limit = np.full(len(nodes), np.nextafter(distance, np.inf))
+    return _flatten(tree, nodes, parting[nodes], ends[nodes], limit, np.full(len(nodes), np.nan))
+
+
+def _choose(tree: StructureTree, n_clusters: int) -> IntArray:
+    """Candidates of the best choice, by dynamic programming from the leaves of the tree up.
+
+    For each candidate and each k, the best choice of k candidates at or below it: first by how many childless
+    candidates it covers, then by stability.
+    """
+    children: list[list[int]] = [[] for _ in range(tree.n_candidates)]
+    for candidate in range(1, tree.n_candidates):
+        children[tree.parent[candidate]].append(candidate)
+    value: list[FloatArray] = [np.empty(0)] * tree.n_candidates
+    covered: list[IntArray] = [np.empty(0, np.int64)] * tree.n_candidates
+    splits: list[list[IntArray]] = [[] for _ in range(tree.n_candidates)]
+    for candidate in range(tree.n_candidates - 1, -1, -1):
+        best, cover = np.zeros(1), np.zeros(1, np.int64)
+        for child in children[candidate]:
+            limit = min(n_clusters, len(best) - 1 + len(value[child]) - 1)
+            merged, merged_cover = np.empty(limit + 1), np.empty(limit + 1, np.int64)
+            split = np.empty(limit + 1, np.int64)
+            condense.merge_choices(
+                best, cover, value[child], covered[child], limit, merged, merged_cover, split
+            )
+            splits[candidate].append(split)
+            best, cover = merged, merged_cover
+        if len(best) == 1:
+            best, cover = np.append(best, -np.inf), np.append(cover, -1)
+        leaves = int(tree.n_leaves[candidate])
+        if (leaves, tree.stability[candidate]) >= (int(cover[1]), best[1]):
+            best[1], cover[1] = tree.stability[candidate], leaves
+            splits[candidate].append(np.empty(0, np.int64))  # marks that one cluster here is the candidate itself
+        value[candidate], covered[candidate] = best, cover
+    chosen: list[int] = []
+    pending = [(0, n_clusters)]
+    while pending:
+        candidate, wanted = pending.pop()
+        marked = bool(splits[candidate]) and len(splits[candidate][-1]) == 0
+        if wanted == 1 and marked:
+            chosen.append(candidate)
+            continue
+        for child, split in reversed(list(zip(children[candidate], splits[candidate], strict=False))):
+            if wanted == 0:
+                break
+            before = int(split[wanted])
+            pending.append((child, wanted - before))
+            wanted = before
+    return np.array(sorted(candidate for candidate in chosen), dtype=np.int64)
+
+
+def _flatten_candidates(tree: StructureTree, chosen: IntArray) -> FlatClustering:
+    birth, death = tree.birth[chosen], tree.death[chosen]
+    return _flatten(tree, tree.node[chosen], birth, death, birth, tree.stability[chosen])
+
+
+def _flatten(
+    tree: StructureTree, nodes: IntArray, birth: FloatArray, death: FloatArray, limit: FloatArray, stability: FloatArray
+) -> FlatClustering:
+    """Number the clusters by size and describe each row."""
+    merges, order = tree.merges, tree.order
+    first_row = [order[merges.start[node] : merges.stop[node]].min() for node in nodes]
+    by_size = np.lexsort((first_row, -merges.size[nodes]))
+    labels = np.full(len(order), -1)
+    strengths = np.zeros(len(order))
+    leaving = tree.branches.leaving
+    exemplars = []
+    densest = _densest_in_branches(tree)
+    for label, cluster in enumerate(by_size):
+        members = slice(merges.start[nodes[cluster]], merges.stop[nodes[cluster]])
+        rows = order[members]
+        labels[rows] = label
+        strengths[rows] = _ratio(death[cluster], leaving[members])
+        exemplars.append(np.sort(rows[densest[members]]))
+    top = float(merges.height[-1])
+    persistence = 1.0 - _ratio(death, np.minimum(birth, top))
+    deepest = tree.branches.deepest[tree.branches.point_branch]
+    outlier_scores = np.empty(len(order))
+    outlier_scores[order] = 1.0 - _ratio(deepest, leaving)
+    return FlatClustering(
+        labels, strengths, outlier_scores, stability[by_size], persistence[by_size], limit[by_size], tuple(exemplars)
+    )
+
+
+def _densest_in_branches(tree: StructureTree) -> BoolArray:
+    """Which positions of the order are in the densest part of a branch without branches of its own."""
+    branches = tree.branches
+    childless = np.ones(len(branches.parent), np.bool_)
+    childless[branches.parent[1:]] = False
+    own = branches.point_branch
+    return childless[own] & (branches.leaving <= branches.deepest[own])
+
+
+def _ratio(smaller: AnyArray | float, larger: AnyArray) -> FloatArray:
+    """smaller / larger, at most 1, and 1 where larger is zero (points that coincide)."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where(larger > 0, smaller / larger, 1.0)
+    return np.minimum(ratio, 1.0)

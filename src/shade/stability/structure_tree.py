@@ -1,0 +1,210 @@
+"""Candidate clusters of a density tree, by one of three rules.
+
+Every candidate owns the points below one node of the merge tree, in which merges at one height are one node with
+several children, so that nothing here depends on the order of the rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from shade._arrays import FloatArray, IntArray
+from shade._kernels import condense, merge_tree
+from shade.density.dc_tree import DCTree
+
+SELECTIONS = ("structure", "branches", "information")
+
+
+@dataclass(frozen=True)
+class MergeTree:
+    """The merge tree of a reachability plot with several children a node; children come before parents.
+
+    A node owns the positions start … stop − 1 of the order.
+    """
+
+    height: FloatArray
+    start: IntArray
+    stop: IntArray
+    parent: IntArray
+    leaf_parent: IntArray
+
+    @classmethod
+    def from_reachability(cls, reachability: FloatArray) -> MergeTree:
+        """Build the tree of at least two points."""
+        n = len(reachability)
+        height, start, stop = np.empty(n), np.empty(n, np.int64), np.empty(n, np.int64)
+        parent, leaf_parent = np.empty(n, np.int64), np.empty(n, np.int64)
+        nodes = merge_tree.merge_intervals(reachability, height, start, stop, parent, leaf_parent)
+        return cls(height[:nodes], start[:nodes], stop[:nodes], parent[:nodes], leaf_parent)
+
+    @property
+    def size(self) -> IntArray:
+        """Number of points below each node."""
+        return self.stop - self.start
+
+    @property
+    def n_points(self) -> int:
+        """Number of leaves."""
+        return len(self.leaf_parent)
+
+
+@dataclass(frozen=True)
+class BranchTree:
+    """The condensed tree: only splits into branches of at least `smallest` points make new branches.
+
+    Branches come parents first, branch 0 being everything. `point_branch` and `leaving` go by position in the order:
+    the branch each point falls off, and the distance at which.
+    """
+
+    parent: IntArray
+    birth: FloatArray
+    node: IntArray
+    point_branch: IntArray
+    leaving: FloatArray
+
+    @classmethod
+    def from_merges(cls, merges: MergeTree, smallest: int) -> BranchTree:
+        """Condense a merge tree."""
+        room = len(merges.height) + 1
+        parent, node, birth = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room)
+        point_branch, leaving = np.empty(merges.n_points, np.int64), np.empty(merges.n_points)
+        count = condense.branch_candidates(
+            merges.height, merges.start, merges.stop, merges.parent, merges.leaf_parent, smallest,
+            parent, birth, node, point_branch, leaving,
+        )  # fmt: skip
+        return cls(parent[:count], birth[:count], node[:count], point_branch, leaving)
+
+    @cached_property
+    def deepest(self) -> FloatArray:
+        """The distance at which the last point of each branch leaves it."""
+        deepest = np.empty(len(self.parent))
+        condense.deepest_leaving(self.parent, self.point_branch, self.leaving, deepest)
+        return deepest
+
+
+@dataclass(frozen=True)
+class StructureTree:
+    """Candidate clusters and how stable each is; candidates come parents first, candidate 0 being the root.
+
+    Attributes
+    ----------
+    selection : str
+        The rule that made the candidates.
+    smallest : int
+        Fewest points of a branch that counts.
+    parent : ndarray of shape (n_candidates,)
+        −1 for the root.
+    size : ndarray of shape (n_candidates,)
+        Points that each candidate owns.
+    birth : ndarray of shape (n_candidates,)
+        Distance at which a candidate's points join others; infinity where they are all points.
+    death : ndarray of shape (n_candidates,)
+        Distance at which its main branch splits or dissolves.
+    stability : ndarray of shape (n_candidates,)
+        By the rule; 0 for the root.
+    node : ndarray of shape (n_candidates,)
+        The node of `merges` whose points it owns.
+    order : ndarray of shape (n_samples,)
+        The rows in the order of the tree.
+    """
+
+    selection: str
+    smallest: int
+    parent: IntArray
+    size: IntArray
+    birth: FloatArray
+    death: FloatArray
+    stability: FloatArray
+    node: IntArray
+    order: IntArray
+    merges: MergeTree
+    branches: BranchTree
+
+    @classmethod
+    def from_dc_tree(
+        cls, tree: DCTree, selection: str = "structure", min_points: int = 5, min_cluster_size: int | None = None
+    ) -> StructureTree:
+        """Find the candidates of a tree of at least two points.
+
+        Parameters
+        ----------
+        tree : DCTree
+        selection : {"structure", "branches", "information"}, default="structure"
+        min_points : int, default=5
+        min_cluster_size : int, optional
+            Fewest points of a branch. If None: `min_points` for "structure", twice that for "branches", and the
+            larger of twice that and half a percent of the points for "information".
+        """
+        smallest = min_cluster_size or smallest_branch(selection, min_points, tree.n_points)
+        merges = MergeTree.from_reachability(tree.reachability)
+        branches = BranchTree.from_merges(merges, smallest)
+        if selection == "structure":
+            parent, node, stability = _structure_candidates(merges, smallest)
+        else:
+            parent, node = branches.parent, branches.node
+            stability = _branch_stability(merges, branches, selection)
+        ends = np.empty(len(merges.height))
+        condense.chain_ends(merges.height, merges.start, merges.stop, merges.parent, smallest, ends)
+        parting = np.append(merges.height, np.inf)  # the root's parent −1 reads the infinity at the end
+        return cls(
+            selection, smallest, parent, merges.size[node], parting[merges.parent[node]], ends[node], stability, node,
+            tree.order, merges, branches,
+        )  # fmt: skip
+
+    @property
+    def n_candidates(self) -> int:
+        """Number of candidates, the root included."""
+        return len(self.parent)
+
+    @cached_property
+    def n_leaves(self) -> IntArray:
+        """Number of childless candidates below each candidate, itself included."""
+        leaves = np.empty(self.n_candidates, np.int64)
+        condense.count_leaves(self.parent, leaves)
+        return leaves
+
+    def rows(self, candidate: int) -> IntArray:
+        """The rows that a candidate owns."""
+        node = self.node[candidate]
+        return self.order[self.merges.start[node] : self.merges.stop[node]]
+
+
+def smallest_branch(selection: str, min_points: int, n_points: int) -> int:
+    """Fewest points of a branch by default."""
+    if selection == "structure":
+        return min_points
+    if selection == "branches":
+        return 2 * min_points
+    return max(2 * min_points, int(np.ceil(0.005 * n_points)))
+
+
+def _structure_candidates(merges: MergeTree, smallest: int) -> tuple[IntArray, IntArray, FloatArray]:
+    """Parents, nodes and stabilities of the paper's structure tree; the root alone if it has no node."""
+    nodes = len(merges.height)
+    parent, node, height = np.empty(nodes, np.int64), np.empty(nodes, np.int64), np.empty(nodes)
+    count = condense.structure_candidates(
+        merges.height, merges.start, merges.stop, merges.parent, smallest, parent, height, node
+    )
+    if count == 0:
+        return np.array([-1]), np.array([nodes - 1]), np.zeros(1)
+    # The kernel makes children first; turned round, parents come first and the last node made is the root.
+    parent, node, height = parent[count - 1 :: -1], node[count - 1 :: -1].copy(), height[count - 1 :: -1].copy()
+    parent = np.where(parent < 0, -1, count - 1 - parent)
+    stability = np.empty(count)
+    condense.structure_stability(parent, height, merges.size[node], stability)
+    return parent, node, stability
+
+
+def _branch_stability(merges: MergeTree, branches: BranchTree, selection: str) -> FloatArray:
+    positive = merges.height[merges.height > 0]
+    floor = float(positive.min()) if len(positive) else 1.0  # duplicates count as the closest distinct points
+    measure = condense.INVERSE if selection == "branches" else condense.INFORMATION
+    stability = np.empty(len(branches.parent))
+    condense.branch_stability(
+        branches.parent, branches.birth, merges.size[branches.node], branches.point_branch, branches.leaving,
+        floor, measure, stability,
+    )  # fmt: skip
+    return stability
