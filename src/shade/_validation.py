@@ -91,9 +91,15 @@ def check_min_points(min_points: object, n_points: int, smallest: int, owner: st
         )
 
 
+def check_n_jobs(n_jobs: object, owner: str) -> None:
+    """Check a number of threads: positive, or negative to leave some cores free."""
+    if n_jobs is not None and (not isinstance(n_jobs, numbers.Integral) or isinstance(n_jobs, bool) or n_jobs == 0):
+        raise ValueError(f"The 'n_jobs' parameter of {owner} must be an int other than 0 or None. Got {n_jobs!r} instead.")
+
+
 def check_points(X: object) -> FloatArray:
     """Turn array-like data into a C-ordered float64 matrix of finite numbers."""
-    points = np.asarray(_to_numpy(X))
+    points = np.asarray(to_numpy(X))
     if points.ndim != 2:
         raise ValueError(f"Expected 2D array of points, got an array of shape {points.shape} instead.")
     if points.shape[0] == 0 or points.shape[1] == 0:
@@ -132,7 +138,7 @@ def check_finite(X: Any) -> Any:
     return X
 
 
-def _to_numpy(X: Any) -> Any:
+def to_numpy(X: Any) -> Any:
     """Bring a torch tensor to NumPy without importing torch."""
     if hasattr(X, "detach") and hasattr(X, "cpu"):
         return X.detach().cpu().numpy()

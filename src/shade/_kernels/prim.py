@@ -131,19 +131,42 @@ def nearest_reachable(columns, core, queries, query_core, out_index, out_distanc
 
 
 @kernel
-def batch_order(gram, k, order, weights):
-    """Prim's order of a small batch from its matrix of squared distances; weights come as distances.
-
-    The matrix may be a float32 product, so its diagonal is taken as zero rather than read.
-    """
-    n = gram.shape[0]
-    core = np.empty(n)
-    nearest = np.empty(MANY_NEIGHBOURS)
+def distance_matrix(columns, points, out):
+    """Squared distances among all points of a batch."""
+    n = points.shape[0]
+    row = np.empty(n)
     for i in range(n):
-        gram[i, i] = 0.0
-        core[i] = kth_smallest(gram[i], min(k, n), nearest)
+        squared_distances_to(columns, points[i], 0, n, row)
+        for j in range(n):
+            out[i, j] = row[j]
+
+
+@kernel
+def distances_from_products(out):
+    """Turn scalar products, given on and above the diagonal, into squared distances, in place."""
+    n = out.shape[0]
+    norms = np.empty(n, out.dtype)
+    for i in range(n):
+        norms[i] = out[i, i]
+    for i in range(n):
+        out[i, i] = 0.0
+        for j in range(i + 1, n):
+            out[i, j] = max(norms[i] + norms[j] - 2.0 * out[i, j], 0.0)
+    for i in range(n):
+        for j in range(i):
+            out[i, j] = out[j, i]
+
+
+@kernel
+def batch_order(squared, k, order, weights):
+    """Prim's order of a small batch from its matrix of squared distances; weights come as distances."""
+    n = squared.shape[0]
+    core = np.empty(n, squared.dtype)
+    nearest = np.empty(MANY_NEIGHBOURS, squared.dtype)
+    for i in range(n):
+        core[i] = kth_smallest(squared[i], min(k, n), nearest)
     remaining = np.arange(n)
-    best = np.full(n, np.inf)
+    best = np.full(n, np.inf, squared.dtype)
     current = 0
     slot = 0
     left = n
@@ -154,7 +177,7 @@ def batch_order(gram, k, order, weights):
         remaining[slot] = remaining[left]
         best[slot] = best[left]
         slot = 0
-        row = gram[current]
+        row = squared[current]
         for j in range(left):
             reach = max(row[remaining[j]], core[current], core[remaining[j]])
             if reach < best[j]:

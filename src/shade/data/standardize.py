@@ -1,0 +1,71 @@
+"""Standardisation in slices, so that the data is never held twice in double precision."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from shade._arrays import AnyArray, FloatArray, SingleArray
+
+SLICE_ENTRIES = 1 << 22
+
+
+@dataclass(frozen=True)
+class Standardizer:
+    """Shift and scale of the columns; one entry each, or a single one for all columns."""
+
+    mean: FloatArray
+    scale: FloatArray
+
+    @classmethod
+    def fit(cls, X: AnyArray, standardize: str | bool) -> Standardizer:
+        """Learn means and deviations a column ("feature"), over all entries ("global"), or none (False)."""
+        if standardize is False:
+            return cls(np.zeros(1), np.ones(1))
+        axis = 0 if standardize == "feature" else None
+        n, columns = X.shape
+        count = n if axis == 0 else n * columns
+        with np.errstate(over="ignore", invalid="ignore"):
+            total = np.zeros(columns if axis == 0 else 1)
+            for part in _slices(X):
+                total += part.sum(axis=axis)
+            mean = total / count
+            squares = np.zeros_like(total)
+            for part in _slices(X):
+                squares += np.square(part - mean).sum(axis=axis)
+            scale = np.sqrt(squares / count)
+        if not np.all(np.isfinite(scale)):
+            raise ValueError(
+                "The data has values too large to be standardised: the square of the largest overflows. "
+                "Divide the data by a constant first."
+            )
+        # A deviation that is only the rounding of a constant column's mean is none.
+        constant = scale <= 10 * np.finfo(np.float64).eps * np.abs(mean)
+        return cls(mean, np.where(constant, 1.0, scale))
+
+    def apply(self, X: AnyArray) -> SingleArray:
+        """Standardise rows; each entry is computed in double precision and rounded once."""
+        result = np.empty(X.shape, np.float32)
+        start = 0
+        for part in _slices(X):
+            with np.errstate(over="ignore"):
+                result[start : start + len(part)] = (part - self.mean) / self.scale
+            start += len(part)
+        if not np.all(np.isfinite(result)):
+            raise ValueError(
+                "The data has values too large for single precision after standardisation. Use "
+                'standardize="feature", or divide the data by a constant first.'
+            )
+        return result
+
+    def undo(self, X: AnyArray) -> FloatArray:
+        """Bring standardised rows back to the unit of the data."""
+        return np.asarray(X, np.float64) * self.scale + self.mean
+
+
+def _slices(X: AnyArray) -> Iterator[FloatArray]:
+    rows = max(1, SLICE_ENTRIES // max(1, X.shape[1]))
+    for start in range(0, len(X), rows):
+        yield np.asarray(X[start : start + rows], np.float64)

@@ -1,0 +1,406 @@
+"""SHADE: an embedding that follows density-connectivity, and the clusters in it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import torch
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
+
+from shade import _validation
+from shade._arrays import FloatArray, IntArray, SingleArray
+from shade._parallel import TRAINING_THREADS, resolve_device, torch_threads
+from shade._validation import Choice, Real, Rule, Whole, check_parameters
+from shade.data.standardize import Standardizer
+from shade.density.batch_tree import batch_order
+from shade.density.dc_tree import DCTree
+from shade.network import Trainer, TrainResult, TrainSettings, build_network, decode_rows, encode_rows
+from shade.network.batches import Targets
+from shade.network.callbacks import as_callback, verbosity_callbacks
+from shade.tree_clustering import CLUSTERING_RULES, TreeClusteringMixin, check_rows, unchanged_on_error
+
+if TYPE_CHECKING:
+    from torch import nn
+
+RULES: dict[str, Rule] = {
+    **CLUSTERING_RULES,
+    "ensemble": Whole(1),
+    "embedding_size": Whole(1),
+    "tree": Choice(("batch", "complete")),
+    "distance": Choice(("sqeuclidean", "euclidean")),
+    "density_unit": Choice(("data", "mean_edge")),
+    "reconstruction": Choice(("mean", "sum")),
+    "standardize": Choice(("feature", "global", False)),
+    "epochs": Whole(1),
+    "batch_size": Whole(2),
+    "learning_rate": Real(0.0, inclusive=False),
+    "reconstruction_weight": Real(0.0),
+    "density_weight": Real(0.0),
+    "verbose": Whole(0),
+}
+
+
+class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, TreeClusteringMixin, BaseEstimator):  # type: ignore[misc]
+    """Deep density-based clustering.
+
+    Trains an autoencoder so that distances in its embedding follow density-connectivity in the data, then reads
+    clusters of any shape, and the noise between them, off the density tree of the embedding.
+
+    Parameters
+    ----------
+    min_points : int, default=5
+        How many points, itself included, a point's core distance reaches.
+    selection : {"structure", "branches", "information"}, default="structure"
+        How clusters are chosen from the tree: the paper's structure tree, HDBSCAN's excess of mass, or information.
+    min_cluster_size : int, optional
+        Fewest points of a branch of the tree. If None, `min_points` for "structure", twice that for "branches", and
+        the larger of twice that and half a percent of the points for "information".
+    ensemble : int, default=1
+        Number of networks, trained from different seeds, whose embeddings are joined side by side.
+    embedding_size : int, default=10
+        Columns of the embedding of one network. A module of your own decides for itself.
+    network : tuple of int, "conv", or torch module, default=(512, 256, 128)
+        Hidden sizes of the encoder, mirrored in the decoder; a convolutional network for N × C × H × W images; or a
+        module with `encode` and `decode`, which is copied.
+    tree : {"batch", "complete"}, default="batch"
+        Whether dc-distances come from the tree of each batch or of all data.
+    distance : {"sqeuclidean", "euclidean"}, default="sqeuclidean"
+        The distance in the embedding that follows the dc-distance.
+    density_unit : {"data", "mean_edge"}, default="data"
+        Whether dc-distances are taken as they are or in multiples of the mean edge of their spanning tree.
+    reconstruction : {"mean", "sum"}, default="mean"
+        Whether the squared error of a row is averaged or summed over its features.
+    standardize : {"feature", "global", False}, default="feature"
+        z-normalisation of each column, of all entries alike (images), or none.
+    epochs : int, default=100
+    batch_size : int, default=500
+    learning_rate : float, default=1e-3
+    reconstruction_weight, density_weight : float, default=1.0
+        Weights of the two losses.
+    callbacks : sequence, default=()
+        Called during training: `shade.network.Callback` objects such as `EarlyStopping`, or functions of an epoch's
+        record.
+    device : str, default="auto"
+        "auto", "cpu", "cuda", "cuda:N" or "mps".
+    random_state : int, RandomState, Generator or None, default=None
+        One seed, one result on a class of device, whatever the number of threads.
+    n_jobs : int, optional
+        Number of threads for the trees; all cores if None. The result does not depend on it.
+    verbose : int, default=0
+        0 silent, 1 a progress bar, 2 a line an epoch.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        Cluster of each row, 0 being the largest cluster; −1 is noise.
+    embedding_ : ndarray of shape (n_samples, ensemble * embedding_size)
+        The rows in the embedding.
+    probabilities_ : ndarray of shape (n_samples,)
+        Membership strength: 1 in the core of a cluster, lower towards its border, 0 for noise.
+    outlier_scores_ : ndarray of shape (n_samples,)
+        0 in the densest part of a branch of the tree, towards 1 far outside.
+    cluster_persistence_ : ndarray of shape (n_clusters_,)
+        Share of its distance range over which each cluster exists.
+    exemplar_indices_ : list of ndarray
+        For each cluster, rows from its densest parts.
+    dc_tree_ : DCTree
+        Density-connectivity tree of the embedding.
+    structure_tree_ : StructureTree
+        Candidate clusters with their stability.
+    history_ : list of dict
+        Losses and seconds of each epoch; with an ensemble also the number of the network.
+    n_clusters_ : int
+    n_iter_ : int
+        Epochs that were run, over all networks.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+
+    Examples
+    --------
+    >>> from shade import SHADE
+    >>> from shade.data import make_three_clusters
+    >>> X, _ = make_three_clusters(600, random_state=0)
+    >>> model = SHADE(embedding_size=2, epochs=5, random_state=0).fit(X)
+    >>> model.embedding_.shape
+    (600, 2)
+    """
+
+    def __init__(
+        self,
+        *,
+        min_points: int = 5,
+        selection: str = "structure",
+        min_cluster_size: int | None = None,
+        ensemble: int = 1,
+        embedding_size: int = 10,
+        network: Sequence[int] | str | nn.Module = (512, 256, 128),
+        tree: str = "batch",
+        distance: str = "sqeuclidean",
+        density_unit: str = "data",
+        reconstruction: str = "mean",
+        standardize: str | bool = "feature",
+        epochs: int = 100,
+        batch_size: int = 500,
+        learning_rate: float = 1e-3,
+        reconstruction_weight: float = 1.0,
+        density_weight: float = 1.0,
+        callbacks: Sequence[object] = (),
+        device: str = "auto",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.min_points = min_points
+        self.selection = selection
+        self.min_cluster_size = min_cluster_size
+        self.ensemble = ensemble
+        self.embedding_size = embedding_size
+        self.network = network
+        self.tree = tree
+        self.distance = distance
+        self.density_unit = density_unit
+        self.reconstruction = reconstruction
+        self.standardize = standardize
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.reconstruction_weight = reconstruction_weight
+        self.density_weight = density_weight
+        self.callbacks = callbacks
+        self.device = device
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X: object, y: object = None) -> Self:
+        """Train on the data and cluster it.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or images of shape (n_samples, channels, height, width)
+            ndarray, DataFrame, memmap or torch tensor.
+        y : ignored
+
+        Returns
+        -------
+        SHADE
+            Itself.
+        """
+        with unchanged_on_error(self):
+            device = self._check_parameters()
+            rows = self._check_samples(X, reset=True)
+            self._standardizer = Standardizer.fit(rows, self.standardize)
+            samples = self._standardizer.apply(rows)
+            targets = self._make_targets(samples)
+            results = self._train(samples, targets, device)
+            self._networks = [result.network.to("cpu") for result in results]
+            self.history_ = [record for result in results for record in result.history]
+            self.n_iter_ = len(self.history_)
+            self.embedding_ = self._encode(samples, device)
+            self._cluster(self.embedding_.astype(np.float64))
+        self._warn_of_noise()
+        return self
+
+    def transform(self, X: object) -> SingleArray:
+        """Embed rows; each row is embedded on its own, whatever comes with it.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or images as in `fit`
+
+        Returns
+        -------
+        ndarray of shape (n_samples, ensemble * embedding_size)
+        """
+        return self._embed(X)
+
+    def inverse_transform(self, Z: object) -> FloatArray:
+        """Decode embedded rows into the unit and shape of the data; networks of an ensemble are averaged.
+
+        Parameters
+        ----------
+        Z : array-like of shape (n_samples, ensemble * embedding_size)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features), or images as in `fit`
+        """
+        check_is_fitted(self)
+        points = _validation.check_points(Z).astype(np.float32)
+        if points.shape[1] != self.embedding_.shape[1]:
+            raise ValueError(
+                f"Z has {points.shape[1]} columns, but the embedding of this {type(self).__name__} has "
+                f"{self.embedding_.shape[1]}."
+            )
+        device = resolve_device(self.device)
+        parts = np.split(points, len(self._networks), axis=1)
+        decoded = [
+            decode_rows(network, torch.from_numpy(np.ascontiguousarray(part)), device).flatten(1).numpy()
+            for network, part in zip(self._networks, parts, strict=True)
+        ]
+        mean = np.mean(np.asarray(decoded, np.float64), axis=0)
+        return self._standardizer.undo(mean).reshape(len(points), *self._sample_shape)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the model to one file that `shade.load` reads; the training data is left out.
+
+        Parameters
+        ----------
+        path : str or path
+            By custom it ends in ".shade".
+        """
+        from shade.model_file import save_model
+
+        check_is_fitted(self)
+        save_model(self, path)
+
+    def _check_parameters(self) -> torch.device:
+        check_parameters(vars(self), RULES, "SHADE")
+        _validation.check_n_jobs(self.n_jobs, "SHADE")
+        _check_network(self.network)
+        if self.batch_size < self.min_points:
+            raise ValueError(
+                f"The 'batch_size' parameter of SHADE must be an int in the range [min_points, inf), here "
+                f"[{self.min_points}, inf). Got {self.batch_size} instead."
+            )
+        for callback in self.callbacks:
+            as_callback(callback)
+        return resolve_device(self.device)
+
+    def _check_samples(self, X: Any, *, reset: bool) -> Any:
+        """Check rows and flatten images; the shape of one sample is kept for the network."""
+        X = _validation.to_numpy(X)
+        shape = tuple(getattr(X, "shape", ()))[1:]
+        if len(shape) > 1:
+            if not reset and shape != self._sample_shape:
+                raise ValueError(f"X has samples of shape {shape}, but SHADE is expecting {self._sample_shape}.")
+            X = np.asarray(X).reshape(len(X), -1)
+        rows = check_rows(self, X, reset=reset)
+        if reset:
+            _validation.check_min_points(self.min_points, len(rows), 2, "SHADE")
+            self._sample_shape = shape if len(shape) > 1 else rows.shape[1:]
+            if isinstance(self.network, str) and len(self._sample_shape) not in (2, 3):
+                raise ValueError(
+                    'network="conv" needs images of shape (n_samples, channels, height, width) or (n_samples, height, '
+                    f"width). Got samples of shape {self._sample_shape} instead."
+                )
+        return rows
+
+    def _make_targets(self, samples: SingleArray) -> Targets:
+        """The function that gives training the dc-distances of a batch, as steps along the batch's order."""
+        in_units = self.density_unit == "mean_edge"
+        if self.tree == "complete":
+            tree = DCTree.from_points(samples, self.min_points, n_jobs=self.n_jobs)
+            unit = _positive(tree.height.mean()) if in_units else 1.0
+
+            def from_complete_tree(rows: IntArray) -> tuple[IntArray, FloatArray]:
+                ordered, steps = tree.sort_batch(rows)
+                return ordered, steps / unit
+
+            return from_complete_tree
+
+        def from_batch(rows: IntArray) -> tuple[IntArray, FloatArray]:
+            order, steps = batch_order(samples[rows], self.min_points)
+            return rows[order], steps / _positive(steps[1:].mean()) if in_units else steps
+
+        return from_batch
+
+    def _train(self, samples: SingleArray, targets: Targets, device: torch.device) -> list[TrainResult]:
+        """Train each network of the ensemble from its own seed."""
+        shaped = torch.from_numpy(samples).reshape(len(samples), *self._network_shape()).to(device)
+        settings = TrainSettings(
+            epochs=self.epochs,
+            batch_size=self.batch_size,
+            smallest_batch=self.min_points,
+            learning_rate=self.learning_rate,
+            reconstruction_weight=self.reconstruction_weight,
+            density_weight=self.density_weight,
+            reconstruction=self.reconstruction,
+            distance=self.distance,
+        )
+        callbacks = [as_callback(callback) for callback in self.callbacks] + verbosity_callbacks(self.verbose)
+        results = []
+        # The products behind the targets run in the background: one thread each leaves the cores to training.
+        with torch_threads(TRAINING_THREADS), threadpool_limits(1, user_api="blas"):
+            for member, seed in enumerate(_seeds(self.random_state, self.ensemble)):
+                generator = torch.Generator().manual_seed(int(seed.generate_state(1, np.uint64)[0] >> 1))
+                network = build_network(
+                    self.network, self._network_shape(), self.embedding_size, generator, fresh=member > 0
+                )
+                trainer = Trainer(network, shaped, targets, settings, np.random.default_rng(seed), callbacks)
+                result = trainer.fit()
+                if self.ensemble > 1:
+                    result.history[:] = [{"network": member, **record} for record in result.history]
+                results.append(result)
+        return results
+
+    def _embed(self, X: object) -> SingleArray:
+        """What `transform` returns before scikit-learn wraps it for `set_output`."""
+        check_is_fitted(self)
+        rows = self._check_samples(X, reset=False)
+        return self._encode(self._standardizer.apply(rows), resolve_device(self.device))
+
+    def _encode(self, samples: SingleArray, device: torch.device) -> SingleArray:
+        shaped = torch.from_numpy(samples).reshape(len(samples), *self._network_shape())
+        with torch_threads(TRAINING_THREADS):
+            embedded = [encode_rows(network, shaped, device).numpy() for network in self._networks]
+        return np.hstack(embedded)
+
+    def _network_shape(self) -> tuple[int, ...]:
+        """The shape of one sample as the network sees it: flat for fully connected layers, grey images get a channel."""
+        if isinstance(self.network, str):
+            return (1, *self._sample_shape) if len(self._sample_shape) == 2 else self._sample_shape
+        if isinstance(self.network, torch.nn.Module):
+            return self._sample_shape
+        return (math.prod(self._sample_shape),)
+
+    def _points_of(self, X: object) -> FloatArray:
+        return self._embed(X).astype(np.float64)
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.embedding_.shape[1])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = []  # the embedding is float32 whatever comes in
+        return tags
+
+
+def _positive(value: float) -> float:
+    """A unit to divide by: data of coinciding points has none."""
+    return float(value) if value > 0 else 1.0
+
+
+def _seeds(random_state: Any, count: int) -> list[np.random.SeedSequence]:
+    """One independent seed a network; NumPy's global state is neither read nor changed."""
+    if random_state is None:
+        entropy = None
+    elif isinstance(random_state, np.random.Generator):
+        entropy = int(random_state.integers(2**63))
+    elif isinstance(random_state, np.random.RandomState):
+        entropy = int(random_state.randint(2**31))
+    else:
+        entropy = int(random_state)
+    return np.random.SeedSequence(entropy).spawn(count)
+
+
+def _check_network(network: object) -> None:
+    allowed = "a sequence of ints in the range [1, inf), 'conv', or a torch module with 'encode' and 'decode'"
+    if isinstance(network, torch.nn.Module):
+        missing = [name for name in ("encode", "decode") if not callable(getattr(network, name, None))]
+        if missing:
+            raise ValueError(
+                f"The 'network' parameter of SHADE must be {allowed}. Got a {type(network).__name__} without "
+                f"{' and '.join(repr(name) for name in missing)} instead."
+            )
+        return
+    sizes = isinstance(network, Sequence) and not isinstance(network, str) and all(map(Whole(1).accepts, network))
+    if not sizes and network != "conv":
+        raise ValueError(f"The 'network' parameter of SHADE must be {allowed}. Got {network!r} instead.")

@@ -1,0 +1,129 @@
+"""Autoencoders: anything with `encode` and `decode`."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Sequence
+from typing import Protocol, cast, runtime_checkable
+
+import torch
+from torch import nn
+
+CHANNELS = (32, 64, 128)
+
+
+@runtime_checkable
+class Autoencoder(Protocol):
+    """What training needs of a network."""
+
+    def encode(self, x: torch.Tensor) -> torch.Tensor:
+        """Map a batch of samples to a batch of embedded points, one row each."""
+        ...
+
+    def decode(self, z: torch.Tensor) -> torch.Tensor:
+        """Map embedded points back to samples of the shape that `encode` took."""
+        ...
+
+
+class FeedForwardAutoencoder(nn.Module):
+    """Fully connected layers with LeakyReLU between them, and the same mirrored: the network of the paper."""
+
+    def __init__(self, n_features: int, hidden: Sequence[int], embedding_size: int) -> None:
+        super().__init__()
+        sizes = [n_features, *hidden, embedding_size]
+        self.encoder = _stack(sizes)
+        self.decoder = _stack(sizes[::-1])
+
+    def encode(self, x: torch.Tensor) -> torch.Tensor:
+        """Embed rows."""
+        return cast(torch.Tensor, self.encoder(x))
+
+    def decode(self, z: torch.Tensor) -> torch.Tensor:
+        """Reconstruct rows."""
+        return cast(torch.Tensor, self.decoder(z))
+
+
+class ConvolutionalAutoencoder(nn.Module):
+    """Strided convolutions for images of any size, a linear layer to the embedding, and the same mirrored."""
+
+    def __init__(self, image_shape: Sequence[int], embedding_size: int) -> None:
+        super().__init__()
+        channels, height, width = image_shape
+        self.sizes = [(height, width)]
+        layers: list[nn.Module] = []
+        for before, after in zip((channels, *CHANNELS), CHANNELS, strict=False):
+            layers += [nn.Conv2d(before, after, kernel_size=3, stride=2, padding=1), nn.LeakyReLU()]
+            height, width = (height + 1) // 2, (width + 1) // 2
+            self.sizes.append((height, width))
+        self.convolutions = nn.Sequential(*layers)
+        self.to_embedding = nn.Linear(CHANNELS[-1] * height * width, embedding_size)
+        self.from_embedding = nn.Linear(embedding_size, CHANNELS[-1] * height * width)
+        self.deconvolutions = nn.ModuleList(
+            nn.Conv2d(before, after, kernel_size=3, padding=1)
+            for before, after in zip(CHANNELS[::-1], (*CHANNELS[-2::-1], channels), strict=True)
+        )
+
+    def encode(self, x: torch.Tensor) -> torch.Tensor:
+        """Embed images."""
+        return cast(torch.Tensor, self.to_embedding(self.convolutions(x).flatten(1)))
+
+    def decode(self, z: torch.Tensor) -> torch.Tensor:
+        """Reconstruct images: each step doubles the size by repetition, then convolves."""
+        x = self.from_embedding(z).reshape(len(z), CHANNELS[-1], *self.sizes[-1])
+        for convolution, size in zip(self.deconvolutions, self.sizes[-2::-1], strict=True):
+            x = convolution(nn.functional.interpolate(nn.functional.leaky_relu(x), size=size))
+        return cast(torch.Tensor, x)
+
+
+def build_network(
+    network: object, sample_shape: Sequence[int], embedding_size: int, generator: torch.Generator, fresh: bool
+) -> nn.Module:
+    """Make the network that the 'network' parameter describes, with weights drawn from a local generator.
+
+    A module of the user's is copied, never changed; its weights are drawn anew only if `fresh`, as the later members
+    of an ensemble need.
+    """
+    if isinstance(network, nn.Module):
+        module = copy.deepcopy(network)
+        if fresh:
+            _draw_own_weights(module, generator)
+        return module
+    # Made without drawing from torch's global generator, then drawn from the local one.
+    with torch.device("meta"):
+        if isinstance(network, str):
+            module = ConvolutionalAutoencoder(sample_shape, embedding_size)
+        else:
+            hidden = cast(Sequence[int], network)
+            module = FeedForwardAutoencoder(math.prod(sample_shape), hidden, embedding_size)
+    module.to_empty(device="cpu")
+    _draw_weights(module, generator)
+    return module
+
+
+def _stack(sizes: Sequence[int]) -> nn.Sequential:
+    layers: list[nn.Module] = []
+    for before, after in zip(sizes, sizes[1:], strict=False):
+        layers += [nn.Linear(before, after), nn.LeakyReLU()]
+    return nn.Sequential(*layers[:-1])
+
+
+def _draw_weights(module: nn.Module, generator: torch.Generator) -> None:
+    """torch's own initial weights for linear and convolutional layers."""
+    for layer in module.modules():
+        if isinstance(layer, nn.Linear | nn.Conv2d):
+            bound = 1.0 / math.sqrt(layer.weight[0].numel())
+            nn.init.uniform_(layer.weight, -bound, bound, generator=generator)
+            if layer.bias is not None:
+                nn.init.uniform_(layer.bias, -bound, bound, generator=generator)
+
+
+def _draw_own_weights(module: nn.Module, generator: torch.Generator) -> None:
+    """Draw a user's module anew with its own `reset_parameters`; torch's global generator is put back after."""
+    seed = int(torch.randint(2**62, (1,), generator=generator))
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        for layer in module.modules():
+            reset = getattr(layer, "reset_parameters", None)
+            if callable(reset):
+                reset()

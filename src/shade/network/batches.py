@@ -1,0 +1,79 @@
+"""Batches, and their targets prepared ahead of training."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+import torch
+
+from shade._arrays import FloatArray, IntArray
+from shade.network.losses import expand_targets
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+# Given the rows of a batch, the same rows in the order of their tree and the dc-distance of each to the one before.
+Targets = Callable[[IntArray], tuple[IntArray, FloatArray]]
+
+AHEAD = 8
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The rows of a batch, in the order of their tree, and their matrix of dc-distances where it is wanted."""
+
+    rows: torch.Tensor
+    targets: torch.Tensor | None
+
+
+def shuffle_batches(n_samples: int, batch_size: int, smallest: int, random: np.random.Generator) -> list[IntArray]:
+    """Cut a random order into batches; a remainder of fewer than `smallest` rows joins the batch before it."""
+    order = random.permutation(n_samples)
+    starts = list(range(0, n_samples, batch_size))
+    if len(starts) > 1 and n_samples - starts[-1] < smallest:
+        starts.pop()
+    return np.split(order, starts[1:])
+
+
+def prepare_batches(batches: Iterable[IntArray], targets: Targets | None, device: torch.device) -> Iterator[Batch]:
+    """Yield ready batches in order, their targets computed ahead by a background thread.
+
+    The targets do not depend on the network, and the kernels and products behind them hold no interpreter lock.
+    """
+    if targets is None:
+        for rows in batches:
+            yield Batch(torch.from_numpy(rows), None)
+        return
+
+    def prepare(rows: IntArray) -> Batch:
+        ordered, steps = targets(rows)
+        single = torch.from_numpy(steps.astype(np.float32))
+        return Batch(torch.from_numpy(ordered), expand_targets(single) if device.type == "cpu" else single)
+
+    for batch in compute_ahead(prepare, batches):
+        if device.type == "cpu":
+            yield batch
+        else:
+            assert batch.targets is not None
+            yield Batch(batch.rows, expand_targets(batch.targets.to(device, non_blocking=True)))
+
+
+def compute_ahead(function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+    """Map a function over items in a background thread, a few items ahead, results in order."""
+    waiting: deque[Future[Result]] = deque()
+    with ThreadPoolExecutor(1) as pool:
+        try:
+            for item in items:
+                waiting.append(pool.submit(function, item))
+                if len(waiting) > AHEAD:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()

@@ -1,0 +1,36 @@
+"""Running a trained network over any number of rows."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import cast
+
+import torch
+from torch import nn
+
+ROWS_AT_A_TIME = 4096
+
+
+def encode_rows(network: nn.Module, samples: torch.Tensor, device: torch.device) -> torch.Tensor:
+    """Embed samples, as float32 on the CPU."""
+    return _run(network, "encode", samples, device)
+
+
+def decode_rows(network: nn.Module, embedded: torch.Tensor, device: torch.device) -> torch.Tensor:
+    """Reconstruct samples, as float32 on the CPU."""
+    return _run(network, "decode", embedded, device)
+
+
+def _run(network: nn.Module, method: str, rows: torch.Tensor, device: torch.device) -> torch.Tensor:
+    """Run a method in float64 and round to float32.
+
+    How a float32 product rounds depends on the other rows of its batch and on the number of threads. In float64 that
+    shows only in digits that the rounding removes, so a row has the same result in whatever company it comes.
+    """
+    precision = torch.float32 if device.type == "mps" else torch.float64
+    network = copy.deepcopy(network).to(device, precision).eval()
+    run = cast(Callable[[torch.Tensor], torch.Tensor], getattr(network, method))
+    with torch.no_grad():
+        parts = [run(part.to(device, precision)).float().cpu() for part in rows.split(ROWS_AT_A_TIME)]
+    return torch.cat(parts)

@@ -1,0 +1,59 @@
+"""The one place that asks for matplotlib, and what pictures have in common."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shade._arrays import FloatArray
+from shade.plots._groups import Groups, Names, name_groups
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# From here on points become pixels in vector files, which would take long to open otherwise.
+RASTERIZE_FROM = 5_001
+
+LONGEST_LEGEND = 12
+
+
+def choose_axes(ax: Axes | None, width: float = 7.0, height: float = 4.5) -> Axes:
+    """The axes given, or those of a new figure of so many inches."""
+    if ax is not None:
+        return ax
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError("Plots need matplotlib: pip install 'shade-clustering[plots]'") from error
+    return plt.subplots(figsize=(width, height), layout="constrained")[1]
+
+
+def add_legend(ax: Axes, groups: Groups, names: Names | None = None, marker: str = "o") -> None:
+    """Name the clusters and their sizes, unless there are too many to be told apart."""
+    labels = name_groups(groups, names)
+    if len(labels) > LONGEST_LEGEND:
+        return
+    from matplotlib.lines import Line2D
+
+    texts = [f"{label} ({size:,})" for label, size in zip(labels, groups.sizes, strict=True)]
+    colours = list(groups.colours[:-1])
+    if groups.n_noise:
+        texts.append(f"noise ({groups.n_noise:,})")
+        colours.append(groups.colours[-1])
+    handles = [
+        Line2D([], [], linestyle="none", marker=marker, markersize=6, color=tuple(colour), label=text)
+        for text, colour in zip(texts, colours, strict=True)
+    ]
+    if ax.figure.get_layout_engine() is not None:
+        ax.legend(handles=handles, title="Cluster (size)", frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    else:
+        # Nothing would make room beside these axes. Looking for the emptiest corner takes long with many points.
+        corner = "best" if len(groups.codes) < RASTERIZE_FROM else "upper right"
+        ax.legend(handles=handles, title="Cluster (size)", framealpha=0.8, loc=corner, fontsize="small")
+
+
+def spans_decades(values: FloatArray, decades: float = 2.0) -> bool:
+    """Whether positive values range over so many decades that only a logarithmic axis shows them all."""
+    positive = values[np.isfinite(values) & (values > 0)]
+    return len(positive) > 0 and bool(positive.max() > 10.0**decades * positive.min())

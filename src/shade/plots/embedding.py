@@ -1,0 +1,108 @@
+"""Points of an embedding as a scatter plot."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shade._arrays import BoolArray, FloatArray
+from shade._validation import check_points
+from shade.plots._axes import RASTERIZE_FROM, add_legend, choose_axes
+from shade.plots._groups import Names, group_points
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+GOLDEN_RATIO = 0.6180339887498949
+
+
+def plot_embedding(
+    embedding: Any, labels: object = None, *, ax: Axes | None = None, names: Names | None = None
+) -> Axes:
+    """Scatter the points of an embedding in the colours of their clusters.
+
+    One dimension is spread over the height to be legible, two are drawn as they are, more are projected on their first
+    two principal components. Up to twelve clusters are named in a legend: beside the axes if the figure has a layout
+    engine that makes room for it (``layout="constrained"``), else inside.
+
+    Parameters
+    ----------
+    embedding : array-like of shape (n_samples,) or (n_samples, n_dimensions)
+    labels : array-like of shape (n_samples,), optional
+        Clusters or classes, as numbers or text; −1 is noise, in light grey below the others.
+    ax : Axes, optional
+        Those of a new figure if None.
+    names : sequence or mapping, optional
+        Names for the legend: one for each label in ascending order, or a mapping from label to name.
+
+    Returns
+    -------
+    Axes
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from shade.plots import plot_embedding
+    >>> ax = plot_embedding([[0, 0], [0, 1], [5, 5]], [0, 0, -1], ax=Figure().subplots())
+    >>> ax.get_xlabel()
+    'Dimension 1'
+    """
+    points = check_points(np.asarray(embedding)[:, None] if np.ndim(embedding) == 1 else embedding)
+    groups = group_points(labels, len(points))
+    axes = choose_axes(ax, 7.0, 5.0)
+    flat, (x_label, y_label) = _flatten_points(points)
+    _scatter_points(axes, flat, groups.colours[groups.codes], groups.codes < 0)
+    axes.set(xlabel=x_label, ylabel=y_label)
+    if points.shape[1] == 1:
+        axes.set_yticks([])
+    else:
+        axes.set_aspect("equal")
+    if labels is not None:
+        add_legend(axes, groups, names)
+    return axes
+
+
+def _scatter_points(ax: Axes, points: FloatArray, colours: FloatArray, noise: BoolArray) -> None:
+    """Draw noise, then the clusters; many points are drawn small and see-through."""
+    n = len(points)
+    style: dict[str, Any] = {
+        "s": float(np.clip(600.0 / np.sqrt(n), 1.5, 40.0)),
+        "linewidths": 0,
+        "rasterized": n >= RASTERIZE_FROM,
+    }
+    if noise.any():
+        ax.scatter(*points[noise].T, color=colours[noise], alpha=0.8, zorder=1, **style)
+    # In random order, so that where clusters overlap none covers another just because of its number.
+    shuffled = np.random.default_rng(0).permutation(np.flatnonzero(~noise))
+    if len(shuffled):
+        alpha = float(np.clip(0.9 * (2000.0 / n) ** 0.25, 0.35, 0.9))
+        ax.scatter(*points[shuffled].T, color=colours[shuffled], alpha=alpha, zorder=2, **style)
+
+
+def _flatten_points(points: FloatArray) -> tuple[FloatArray, tuple[str, str]]:
+    """Two coordinates for each point, and what to write on the two axes."""
+    if points.shape[1] == 1:
+        rank = np.empty(len(points))
+        rank[np.argsort(points[:, 0], kind="stable")] = np.arange(len(points))
+        # Multiples of the golden ratio fill the height evenly, without a seed.
+        height = (rank * GOLDEN_RATIO) % 1.0
+        return np.column_stack([points[:, 0], height]), ("Dimension 1", "Spread to be legible")
+    if points.shape[1] == 2:
+        return points, ("Dimension 1", "Dimension 2")
+    return _project_points(points)
+
+
+def _project_points(points: FloatArray) -> tuple[FloatArray, tuple[str, str]]:
+    """Principal components 1 and 2, each pointing where its largest weight is positive."""
+    centred = points - points.mean(axis=0)
+    # The triangular factor has the same right singular vectors and is far smaller than the points.
+    _, spread, directions = np.linalg.svd(np.linalg.qr(centred, mode="r"), full_matrices=False)
+    weights = directions[:2]
+    largest = np.abs(weights).argmax(axis=1)
+    weights = weights * np.sign(weights[np.arange(len(weights)), largest])[:, None]
+    flat = np.zeros((len(points), 2))
+    flat[:, : len(weights)] = centred @ weights.T
+    total = max(float((spread**2).sum()), np.finfo(np.float64).tiny)
+    shares = [100.0 * float(value) ** 2 / total for value in (*spread, 0.0)[:2]]
+    return flat, (f"PCA 1 ({shares[0]:.0f} % of variance)", f"PCA 2 ({shares[1]:.0f} % of variance)")

@@ -1,0 +1,80 @@
+"""The reachability plot: valleys are clusters."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shade._arrays import BoolArray, FloatArray
+from shade.plots._axes import RASTERIZE_FROM, add_legend, choose_axes
+from shade.plots._groups import group_points
+from shade.plots.palette import NOISE_COLOUR
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from shade.density.dc_tree import DCTree
+
+
+def plot_reachability(tree: DCTree, labels: object = None, *, ax: Axes | None = None) -> Axes:
+    """Draw the reachability of each point in the order of the tree.
+
+    Valleys are dense regions, the walls between them the dc-distances that part them. The first point has no
+    reachability and is drawn as high as the highest wall.
+
+    Parameters
+    ----------
+    tree : DCTree
+    labels : array-like of shape (n_samples,), optional
+        Clusters or classes of the rows, as numbers or text; −1 is noise, in light grey.
+    ax : Axes, optional
+        Those of a new figure if None.
+
+    Returns
+    -------
+    Axes
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from shade.density import DCTree
+    >>> from shade.plots import plot_reachability
+    >>> tree = DCTree.from_points([[0.0], [1.0], [3.0], [7.0]], min_points=2)
+    >>> ax = plot_reachability(tree, [0, 0, 0, -1], ax=Figure().subplots())
+    >>> ax.get_xlim()
+    (0.0, 4.0)
+    """
+    order, reachability = tree.order, tree.reachability
+    n = len(order)
+    groups = group_points(labels, n)
+    axes = choose_axes(ax, 8.0, 3.5)
+    finite = np.isfinite(reachability)
+    top = float(reachability[finite].max(initial=0.0))
+    height = np.where(finite, reachability, top)
+    codes = groups.codes[order]
+    # The whole profile in grey below the clusters: noise shows, and no white where many points share a pixel.
+    _fill_steps(axes, height, np.ones(n, np.bool_), np.array(NOISE_COLOUR))
+    for code in range(len(groups.values)):
+        _fill_steps(axes, height, codes == code, groups.colours[code])
+    axes.set(xlim=(0, n), ylim=(0.0, 1.05 * top or 1.0))
+    axes.set(xlabel="Points in the order of the tree", ylabel="Reachability (dc-distance)")
+    if labels is not None:
+        add_legend(axes, groups, marker="s")
+    return axes
+
+
+def _fill_steps(ax: Axes, height: FloatArray, members: BoolArray, colour: FloatArray) -> None:
+    """Fill the area below the steps of some positions: one polygon, however many runs they form."""
+    after = np.append(False, members[:-1])
+    corners = np.flatnonzero(members | after)  # of a run of other positions only the first, where the steps go to 0
+    steps = np.where(members[corners], height[corners], 0.0)
+    last = 0.0 if not members[-1] else steps[-1]
+    ax.fill_between(
+        np.append(corners, len(height)),
+        np.append(steps, last),
+        step="post",
+        color=tuple(colour),
+        linewidth=0,
+        rasterized=len(height) >= RASTERIZE_FROM,
+    )

@@ -1,0 +1,296 @@
+"""The clustering step: from points to a density tree to clusters, and everything one can ask of them."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from shade import _validation
+from shade._arrays import AnyArray, FloatArray, IntArray
+from shade._errors import ShadeWarning
+from shade._parallel import resolve_device
+from shade._validation import Choice, Real, Rule, Whole, check_parameter, check_parameters
+from shade.density.dc_tree import DCTree
+from shade.stability.assignment import STRATEGIES, Attachment, TrainingPoints, assign_noise, label_new_points
+from shade.stability.assignment import score_new_points as score_attached
+from shade.stability.selection import FlatClustering, cut_at_distance, select_clusters, select_n_clusters
+from shade.stability.structure_tree import SELECTIONS, StructureTree
+
+CLUSTERING_RULES: dict[str, Rule] = {
+    "min_points": Whole(2),
+    "selection": Choice(SELECTIONS),
+    "min_cluster_size": Whole(2, optional=True),
+}
+
+
+class TreeClusteringMixin:
+    """What an estimator gains once it has points with a density tree.
+
+    The estimator calls `_cluster(points)` in its `fit` and says with `_points_of(X)` where new rows lie.
+    """
+
+    min_points: int
+    selection: str
+    min_cluster_size: int | None
+    n_jobs: int | None
+
+    labels_: IntArray
+    probabilities_: FloatArray
+    outlier_scores_: FloatArray
+    cluster_persistence_: FloatArray
+    exemplar_indices_: list[IntArray]
+    n_clusters_: int
+    dc_tree_: DCTree
+    structure_tree_: StructureTree
+
+    def predict(self, X: object) -> IntArray:
+        """Cluster of new rows, by the tree and the rule of training.
+
+        A row belongs to the cluster of the training point that it is density-connected to first, if that happens
+        within the distance at which the cluster parts from the others; else it is noise. A training row gets the
+        label it has in `labels_`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Labels; −1 is noise.
+        """
+        return label_new_points(self._clustering, self._attach(X))
+
+    def score_samples(self, X: object) -> FloatArray:
+        """Negative outlier score of each row: 0 in the densest part of a branch, towards −1 far outside.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            The lower, the more abnormal; for training rows it is `-outlier_scores_`.
+        """
+        return -score_attached(self.structure_tree_, self._attach(X))
+
+    def assign_noise(self, strategy: str = "nearest") -> IntArray:
+        """Labels with every noise point put into a cluster; `labels_` stays as it is.
+
+        Parameters
+        ----------
+        strategy : {"nearest", "tree"}, default="nearest"
+            "nearest" takes the cluster of the nearest clustered point (the paper's SHADE_1nn), "tree" the cluster
+            that the point is density-connected to first.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        check_parameter("strategy", strategy, Choice(STRATEGIES), "assign_noise")
+        return assign_noise(self.labels_, self._points, self.dc_tree_, strategy, self.n_jobs)
+
+    def recluster(
+        self, *, min_points: int | None = None, n_clusters: int | None = None, distance: float | None = None
+    ) -> Self:
+        """Another clustering of the same points, without training again.
+
+        Parameters
+        ----------
+        min_points : int, optional
+            Build the tree anew for another density.
+        n_clusters : int, optional
+            The most stable clustering with so many clusters.
+        distance : float, optional
+            Cut the tree at a distance, as DBSCAN* does.
+
+        Returns
+        -------
+        estimator
+            A fitted estimator with the other clustering; this one stays as it is.
+        """
+        check_is_fitted(self)
+        rules: dict[str, Rule] = {"min_points": Whole(2, optional=True), "n_clusters": Whole(1, optional=True)}
+        check_parameters({"min_points": min_points, "n_clusters": n_clusters}, rules, "recluster")
+        if distance is not None:
+            check_parameter("distance", distance, Real(0.0), "recluster")
+        if n_clusters is not None and distance is not None:
+            raise ValueError("The 'n_clusters' and 'distance' parameters of recluster exclude each other: give one.")
+        other = copy.copy(self)
+        if min_points is not None and min_points != self.min_points:
+            _validation.check_min_points(min_points, len(self._points), 2, "recluster")
+            other.min_points = min_points
+            other._build_trees(self._points)
+        tree = other.structure_tree_
+        if n_clusters is not None:
+            other._set_clustering(select_n_clusters(tree, n_clusters))
+        elif distance is not None:
+            other._set_clustering(cut_at_distance(tree, distance))
+        else:
+            other._set_clustering(select_clusters(tree))
+        return other
+
+    def _points_of(self, X: object) -> FloatArray:
+        """Where rows lie among the points of the tree."""
+        raise NotImplementedError
+
+    def _cluster(self, points: FloatArray) -> None:
+        """Build the tree of the points and choose the clusters."""
+        self._build_trees(points)
+        self._set_clustering(select_clusters(self.structure_tree_))
+
+    def _build_trees(self, points: FloatArray) -> None:
+        self._points = points
+        self._training: TrainingPoints | None = None
+        self.dc_tree_ = DCTree.from_points(points, self.min_points, n_jobs=self.n_jobs)
+        self.structure_tree_ = StructureTree.from_dc_tree(
+            self.dc_tree_, self.selection, self.min_points, self.min_cluster_size
+        )
+
+    def _set_clustering(self, clustering: FlatClustering) -> None:
+        self._clustering = clustering
+        self.labels_ = clustering.labels
+        self.probabilities_ = clustering.strengths
+        self.outlier_scores_ = clustering.outlier_scores
+        self.cluster_persistence_ = clustering.persistence
+        self.exemplar_indices_ = list(clustering.exemplars)
+        self.n_clusters_ = clustering.n_clusters
+
+    def _warn_of_noise(self) -> None:
+        share = float(np.mean(self.labels_ < 0))
+        if share > 0.5:
+            warnings.warn(
+                f"{share:.0%} of the points are noise: they lie in no part of the density tree that is stable by "
+                f"selection={self.selection!r}. assign_noise() puts them into the nearest cluster; another "
+                "'selection', a smaller 'min_points' or a larger 'min_cluster_size' changes how much there is.",
+                ShadeWarning,
+                stacklevel=3,
+            )
+
+    def _attach(self, X: object) -> Attachment:
+        check_is_fitted(self)
+        queries = self._points_of(X)
+        if self._training is None:
+            # Made when first asked for: many users never predict.
+            self._training = TrainingPoints.from_points(self._points, self.min_points, self.n_jobs)
+        return self._training.attach(queries, self.n_jobs)
+
+
+@contextmanager
+def unchanged_on_error(estimator: BaseEstimator) -> Iterator[None]:
+    """Put an estimator back as it was if its fit fails or is interrupted."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
+
+
+def check_rows(estimator: Any, X: object, *, reset: bool) -> AnyArray:
+    """Check rows as scikit-learn does, with our words for what is not a number."""
+    checked = validate_data(
+        estimator, X, reset=reset, dtype="numeric", ensure_all_finite=False, ensure_min_samples=1, ensure_min_features=1
+    )
+    rows: AnyArray = _validation.check_finite(_validation.check_numeric(checked))
+    return rows
+
+
+class DCTreeClustering(ClusterMixin, TreeClusteringMixin, BaseEstimator):  # type: ignore[misc]
+    """Density-based clustering of given points: the clustering step of SHADE alone.
+
+    Builds the density-connectivity tree of the points and reads the most stable clusters with noise off it. Use it
+    where you would use HDBSCAN.
+
+    Parameters
+    ----------
+    min_points : int, default=5
+        How many points, itself included, a point's core distance reaches.
+    selection : {"structure", "branches", "information"}, default="structure"
+        How clusters are chosen from the tree: the paper's structure tree, HDBSCAN's excess of mass, or information.
+    min_cluster_size : int, optional
+        Fewest points of a branch of the tree. If None, `min_points` for "structure", twice that for "branches", and
+        the larger of twice that and half a percent of the points for "information".
+    n_jobs : int, optional
+        Number of threads; all cores if None. The result does not depend on it.
+    device : str, default="auto"
+        "auto", "cpu", "cuda", "cuda:N" or "mps".
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        Cluster of each row, 0 being the largest cluster; −1 is noise.
+    probabilities_ : ndarray of shape (n_samples,)
+        Membership strength: 1 in the core of a cluster, lower towards its border, 0 for noise.
+    outlier_scores_ : ndarray of shape (n_samples,)
+        0 in the densest part of a branch of the tree, towards 1 far outside.
+    cluster_persistence_ : ndarray of shape (n_clusters_,)
+        Share of its distance range over which each cluster exists.
+    exemplar_indices_ : list of ndarray
+        For each cluster, rows from its densest parts.
+    dc_tree_ : DCTree
+    structure_tree_ : StructureTree
+    n_clusters_ : int
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+
+    Examples
+    --------
+    >>> from shade import DCTreeClustering
+    >>> from sklearn.datasets import make_blobs
+    >>> X, _ = make_blobs(300, centers=3, cluster_std=0.5, random_state=0)
+    >>> DCTreeClustering(selection="information").fit(X).n_clusters_
+    3
+    """
+
+    def __init__(
+        self,
+        *,
+        min_points: int = 5,
+        selection: str = "structure",
+        min_cluster_size: int | None = None,
+        n_jobs: int | None = None,
+        device: str = "auto",
+    ) -> None:
+        self.min_points = min_points
+        self.selection = selection
+        self.min_cluster_size = min_cluster_size
+        self.n_jobs = n_jobs
+        self.device = device
+
+    def fit(self, X: object, y: object = None) -> Self:
+        """Cluster points.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : ignored
+
+        Returns
+        -------
+        DCTreeClustering
+            Itself.
+        """
+        with unchanged_on_error(self):
+            check_parameters(vars(self), CLUSTERING_RULES, "DCTreeClustering")
+            _validation.check_n_jobs(self.n_jobs, "DCTreeClustering")
+            if self.device != "cpu":  # spares loading torch
+                resolve_device(self.device)
+            points = _validation.check_points(check_rows(self, X, reset=True))
+            _validation.check_min_points(self.min_points, len(points), 2, "DCTreeClustering")
+            self._cluster(points)
+        self._warn_of_noise()
+        return self
+
+    def _points_of(self, X: object) -> FloatArray:
+        return _validation.check_points(check_rows(self, X, reset=False))

@@ -1,0 +1,1 @@
+"""Tests of shade, one folder a room."""
