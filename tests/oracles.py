@@ -25,14 +25,19 @@ TIE = 1e-10  # the package decides S(node) ≥ Σ S(children) up to this
 # Distances -------------------------------------------------------------------------------------------------------
 
 
-def distances(X: Any, others: Any = None) -> np.ndarray:
-    """All Euclidean distances."""
+def squared_distances(X: Any, others: Any = None) -> np.ndarray:
+    """All squared Euclidean distances."""
     points = np.asarray(X, np.float64)
     second = points if others is None else np.asarray(others, np.float64)
     total = np.zeros((len(points), len(second)))
     for column in range(points.shape[1]):
         total += (points[:, column, None] - second[:, column]) ** 2
-    return np.sqrt(total)
+    return total
+
+
+def distances(X: Any, others: Any = None) -> np.ndarray:
+    """All Euclidean distances."""
+    return np.sqrt(squared_distances(X, others))
 
 
 def core_distances(X: Any, min_points: int) -> np.ndarray:
@@ -256,7 +261,7 @@ def select(top: Candidate) -> list[Candidate]:
 def choices(parent: list[int]) -> Iterator[tuple[int, ...]]:
     """Every set of candidates none of which is inside another, by brute force."""
     above: list[set[int]] = []
-    for c, p in enumerate(parent):
+    for p in parent:
         above.append(set() if p < 0 else above[p] | {p})
     for k in range(1, len(parent) + 1):
         for choice in combinations(range(len(parent)), k):

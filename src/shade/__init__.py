@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from shade import data, density, network, plots, stability
-    from shade.estimator import SHADE
-    from shade.model_file import load
+    from shade.estimator import SHADE, load
     from shade.tree_clustering import DCTreeClustering
 
 __version__ = "0.1.0"
@@ -38,7 +37,7 @@ PAPER: dict[str, Any] = {
 _HOMES = {
     "SHADE": "shade.estimator",
     "DCTreeClustering": "shade.tree_clustering",
-    "load": "shade.model_file",
+    "load": "shade.estimator",
 }
 _ROOMS = ("data", "density", "network", "plots", "stability")
 

@@ -14,15 +14,17 @@ from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from shade import _validation
-from shade._arrays import FloatArray, IntArray, SingleArray
+from shade._arrays import FloatArray, SingleArray
 from shade._parallel import TRAINING_THREADS, resolve_device, torch_threads
 from shade._validation import Choice, Real, Rule, Whole, check_parameters
 from shade.data.standardize import Standardizer
-from shade.density.batch_tree import batch_order
 from shade.density.dc_tree import DCTree
+from shade.density.targets import targets_of_batches, targets_of_tree
+from shade.model_file import read_model_file, write_model_file
 from shade.network import Trainer, TrainResult, TrainSettings, build_network, decode_rows, encode_rows
 from shade.network.batches import Targets
 from shade.network.callbacks import as_callback, verbosity_callbacks
+from shade.saved_state import contents_of, parameters_of, restore
 from shade.tree_clustering import CLUSTERING_RULES, TreeClusteringMixin, check_rows, unchanged_on_error
 
 if TYPE_CHECKING:
@@ -255,10 +257,8 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         path : str or path
             By custom it ends in ".shade".
         """
-        from shade.model_file import save_model
-
         check_is_fitted(self)
-        save_model(self, path)
+        write_model_file(path, contents_of(self))
 
     def _check_parameters(self) -> torch.device:
         check_parameters(vars(self), RULES, "SHADE")
@@ -294,22 +294,11 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
 
     def _make_targets(self, samples: SingleArray) -> Targets:
         """The function that gives training the dc-distances of a batch, as steps along the batch's order."""
-        in_units = self.density_unit == "mean_edge"
-        if self.tree == "complete":
-            tree = DCTree.from_points(samples, self.min_points, n_jobs=self.n_jobs)
-            unit = _positive(tree.height.mean()) if in_units else 1.0
-
-            def from_complete_tree(rows: IntArray) -> tuple[IntArray, FloatArray]:
-                ordered, steps = tree.sort_batch(rows)
-                return ordered, steps / unit
-
-            return from_complete_tree
-
-        def from_batch(rows: IntArray) -> tuple[IntArray, FloatArray]:
-            order, steps = batch_order(samples[rows], self.min_points)
-            return rows[order], steps / _positive(steps[1:].mean()) if in_units else steps
-
-        return from_batch
+        mean_edge = self.density_unit == "mean_edge"
+        if self.tree == "batch":
+            return targets_of_batches(samples, self.min_points, mean_edge=mean_edge)
+        tree = DCTree.from_points(samples, self.min_points, n_jobs=self.n_jobs)
+        return targets_of_tree(tree, mean_edge=mean_edge)
 
     def _train(self, samples: SingleArray, targets: Targets, device: torch.device) -> list[TrainResult]:
         """Train each network of the ensemble from its own seed."""
@@ -373,9 +362,25 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         return tags
 
 
-def _positive(value: float) -> float:
-    """A unit to divide by: data of coinciding points has none."""
-    return float(value) if value > 0 else 1.0
+def load(path: str | PathLike[str], *, network: nn.Module | None = None, device: str = "auto") -> SHADE:
+    """Load a model that was written by `SHADE.save`. Nothing in the file is executed.
+
+    Parameters
+    ----------
+    path : str or path
+    network : torch module, optional
+        Needed where the model was trained with a module of your own: one of the same kind, whose weights are replaced.
+    device : str, default="auto"
+        Where the loaded model runs.
+
+    Returns
+    -------
+    SHADE
+    """
+    contents = read_model_file(path)
+    model = SHADE(**parameters_of(contents, network), device=device)
+    restore(model, contents)
+    return model
 
 
 def _seeds(random_state: Any, count: int) -> list[np.random.SeedSequence]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
-
 import numpy as np
 
 from shade._arrays import FloatArray, IntArray
@@ -84,8 +82,8 @@ def _make_generator(random_state: object) -> np.random.Generator:
         return np.random.default_rng(random_state.randint(2**31, dtype=np.int64))
     if random_state is None:
         return np.random.default_rng()
-    if isinstance(random_state, numbers.Integral) and not isinstance(random_state, bool) and random_state >= 0:
-        return np.random.default_rng(int(random_state))
+    if Whole(0).accepts(random_state):
+        return np.random.default_rng(int(random_state))  # type: ignore[call-overload]
     raise ValueError(
         "The 'random_state' parameter of make_three_clusters must be an int in the range [0, inf), a Generator, a "
         f"RandomState or None. Got {random_state!r} instead."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 
 import numpy as np
@@ -77,6 +77,10 @@ class DCTree:
         order, reachability = np.empty(n, np.int64), np.empty(n)
         merge_tree.leaf_order(left, right, height, order, reachability)
         return cls(order, reachability, left, right, height, size)
+
+    def to_arrays(self) -> dict[str, FloatArray | IntArray]:
+        """The arrays that make the tree; `DCTree(**arrays)` is it again."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @property
     def n_points(self) -> int:

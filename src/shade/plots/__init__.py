@@ -1,4 +1,4 @@
-"""Pictures of embeddings, trees and training. They take arrays or trees, draw into `ax`, return it and never show it."""
+"""Pictures of embeddings, trees and training: drawn from arrays or trees into `ax`, returned, never shown."""
 
 from shade.plots.confusion import plot_confusion
 from shade.plots.embedding import plot_embedding

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -19,7 +19,7 @@ LONGEST_LEGEND = 12
 
 
 def choose_axes(ax: Axes | None, width: float = 7.0, height: float = 4.5) -> Axes:
-    """The axes given, or those of a new figure of so many inches."""
+    """Take the axes given, or those of a new figure of so many inches."""
     if ax is not None:
         return ax
     try:
@@ -45,15 +45,16 @@ def add_legend(ax: Axes, groups: Groups, names: Names | None = None, marker: str
         Line2D([], [], linestyle="none", marker=marker, markersize=6, color=tuple(colour), label=text)
         for text, colour in zip(texts, colours, strict=True)
     ]
+    style: dict[str, Any] = {"handles": handles, "title": "Cluster (size)", "handlelength": 1.0, "handletextpad": 0.4}
     if ax.figure.get_layout_engine() is not None:
-        ax.legend(handles=handles, title="Cluster (size)", frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+        ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, **style)
     else:
         # Nothing would make room beside these axes. Looking for the emptiest corner takes long with many points.
-        corner = "best" if len(groups.codes) < RASTERIZE_FROM else "upper right"
-        ax.legend(handles=handles, title="Cluster (size)", framealpha=0.8, loc=corner, fontsize="small")
+        corner: Literal["best", "upper right"] = "best" if len(groups.codes) < RASTERIZE_FROM else "upper right"
+        ax.legend(loc=corner, fontsize="x-small", title_fontsize="x-small", labelspacing=0.2, **style)
 
 
 def spans_decades(values: FloatArray, decades: float = 2.0) -> bool:
-    """Whether positive values range over so many decades that only a logarithmic axis shows them all."""
+    """Tell whether positive values range over so many decades that only a logarithmic axis shows them all."""
     positive = values[np.isfinite(values) & (values > 0)]
     return len(positive) > 0 and bool(positive.max() > 10.0**decades * positive.min())

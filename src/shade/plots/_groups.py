@@ -58,7 +58,7 @@ def group_points(labels: object, n_points: int) -> Groups:
 
 
 def name_groups(groups: Groups, names: Names | None) -> list[str]:
-    """The names of the labels, noise aside: as given, else the labels themselves."""
+    """Name the labels, noise aside, as given or by themselves."""
     if names is None:
         return [str(value) for value in groups.values]
     if isinstance(names, Mapping):

@@ -14,15 +14,13 @@ from shade.plots._groups import Names, group_points
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-GOLDEN_RATIO = 0.6180339887498949
-
 
 def plot_embedding(
     embedding: Any, labels: object = None, *, ax: Axes | None = None, names: Names | None = None
 ) -> Axes:
     """Scatter the points of an embedding in the colours of their clusters.
 
-    One dimension is spread over the height to be legible, two are drawn as they are, more are projected on their first
+    One dimension is spread over a random height, two are drawn as they are, more are projected on their first
     two principal components. Up to twelve clusters are named in a legend: beside the axes if the figure has a layout
     engine that makes room for it (``layout="constrained"``), else inside.
 
@@ -50,8 +48,8 @@ def plot_embedding(
     """
     points = check_points(np.asarray(embedding)[:, None] if np.ndim(embedding) == 1 else embedding)
     groups = group_points(labels, len(points))
-    axes = choose_axes(ax, 7.0, 5.0)
     flat, (x_label, y_label) = _flatten_points(points)
+    axes = choose_axes(ax, 7.0, 3.0 if points.shape[1] == 1 else _fitting_height(flat))
     _scatter_points(axes, flat, groups.colours[groups.codes], groups.codes < 0)
     axes.set(xlabel=x_label, ylabel=y_label)
     if points.shape[1] == 1:
@@ -80,14 +78,17 @@ def _scatter_points(ax: Axes, points: FloatArray, colours: FloatArray, noise: Bo
         ax.scatter(*points[shuffled].T, color=colours[shuffled], alpha=alpha, zorder=2, **style)
 
 
+def _fitting_height(points: FloatArray) -> float:
+    """Height in inches of a figure that axes of equal scale fill, a legend beside them."""
+    width, height = np.ptp(points, axis=0)
+    return float(np.clip(0.7 + 5.2 * height / width, 2.5, 6.5)) if width > 0 else 5.0
+
+
 def _flatten_points(points: FloatArray) -> tuple[FloatArray, tuple[str, str]]:
     """Two coordinates for each point, and what to write on the two axes."""
     if points.shape[1] == 1:
-        rank = np.empty(len(points))
-        rank[np.argsort(points[:, 0], kind="stable")] = np.arange(len(points))
-        # Multiples of the golden ratio fill the height evenly, without a seed.
-        height = (rank * GOLDEN_RATIO) % 1.0
-        return np.column_stack([points[:, 0], height]), ("Dimension 1", "Spread to be legible")
+        height = np.random.default_rng(0).uniform(size=len(points))
+        return np.column_stack([points[:, 0], height]), ("Dimension 1", "Random height")
     if points.shape[1] == 2:
         return points, ("Dimension 1", "Dimension 2")
     return _project_points(points)

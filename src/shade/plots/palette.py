@@ -66,7 +66,7 @@ def cluster_colours(n: int) -> FloatArray:
 
 @cache
 def _all_colours() -> FloatArray:
-    """The first colours, then the grid, farthest first."""
+    """List the first colours, then the grid, farthest first."""
     first = np.array([[int(code[i : i + 2], 16) / 255 for i in (0, 2, 4)] for code in FIRST_COLOURS])
     grid = _grid_colours()
     looks = _appearance(grid)

@@ -16,12 +16,16 @@ if TYPE_CHECKING:
 
     from shade.density.dc_tree import DCTree
 
+# More columns than a picture has pixels.
+COLUMNS = 2_000
+
 
 def plot_reachability(tree: DCTree, labels: object = None, *, ax: Axes | None = None) -> Axes:
     """Draw the reachability of each point in the order of the tree.
 
     Valleys are dense regions, the walls between them the dc-distances that part them. The first point has no
-    reachability and is drawn as high as the highest wall.
+    reachability and is drawn as high as the highest wall. Of more than 10,000 points, those within a two-thousandth of
+    the width are sorted by cluster and height: that is fast to draw and hardly seen.
 
     Parameters
     ----------
@@ -42,8 +46,8 @@ def plot_reachability(tree: DCTree, labels: object = None, *, ax: Axes | None = 
     >>> from shade.plots import plot_reachability
     >>> tree = DCTree.from_points([[0.0], [1.0], [3.0], [7.0]], min_points=2)
     >>> ax = plot_reachability(tree, [0, 0, 0, -1], ax=Figure().subplots())
-    >>> ax.get_xlim()
-    (0.0, 4.0)
+    >>> ax.get_ylabel()
+    'Reachability (dc-distance)'
     """
     order, reachability = tree.order, tree.reachability
     n = len(order)
@@ -53,6 +57,11 @@ def plot_reachability(tree: DCTree, labels: object = None, *, ax: Axes | None = 
     top = float(reachability[finite].max(initial=0.0))
     height = np.where(finite, reachability, top)
     codes = groups.codes[order]
+    # A wall of a single point is far thinner than a pixel among many: this line keeps it in sight.
+    axes.plot(np.arange(n + 1), np.append(height, 0.0), drawstyle="steps-post", color="0.6", linewidth=0.6, zorder=0.9)
+    if n > 5 * COLUMNS:
+        sorted_columns = np.lexsort((height, codes, np.arange(n) * COLUMNS // n))
+        height, codes = height[sorted_columns], codes[sorted_columns]
     # The whole profile in grey below the clusters: noise shows, and no white where many points share a pixel.
     _fill_steps(axes, height, np.ones(n, np.bool_), np.array(NOISE_COLOUR))
     for code in range(len(groups.values)):

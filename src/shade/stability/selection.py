@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -40,6 +40,19 @@ class FlatClustering:
     persistence: FloatArray
     limit: FloatArray
     exemplars: tuple[IntArray, ...]
+
+    def to_arrays(self) -> dict[str, AnyArray]:
+        """Plain arrays that `from_arrays` reads."""
+        arrays = {field.name: getattr(self, field.name) for field in fields(self)}
+        arrays["exemplars"] = np.concatenate([np.empty(0, np.int64), *self.exemplars])
+        return arrays
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, AnyArray]) -> FlatClustering:
+        """The clustering that `to_arrays` wrote; an exemplar's cluster is its label."""
+        labels = arrays["labels"][arrays["exemplars"]]
+        exemplars = tuple(arrays["exemplars"][labels == label] for label in range(len(arrays["limit"])))
+        return cls(**{**arrays, "exemplars": exemplars})  # type: ignore[arg-type]
 
     @property
     def n_clusters(self) -> int:

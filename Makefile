@@ -1,0 +1,44 @@
+# make demo: install and see the first clusters.  make test: install and run the whole suite.  make lint: style, types, layers.
+# All paths are relative and every program runs as `python -m`, so a path with a space in it works.
+PYTHON ?= python3
+VENV := .venv
+RUN := $(VENV)/bin/python
+
+.PHONY: demo test lint format bench clean
+
+demo: $(VENV)/.plots
+	$(RUN) -m shade demo
+
+test: $(VENV)/.dev
+	$(RUN) -m pytest --cov --cov-report=term --cov-fail-under=90 $(PYTEST_ARGS)
+
+lint: $(VENV)/.dev
+	$(RUN) -m ruff check src tests benchmarks
+	$(RUN) -m ruff format --check src tests benchmarks
+	$(RUN) -m mypy
+	PYTHONPATH=src $(RUN) -c "import sys; from importlinter.cli import lint_imports_command as lint; sys.argv = ['lint-imports']; lint()"
+
+format: $(VENV)/.dev
+	$(RUN) -m ruff check --fix src tests benchmarks
+	$(RUN) -m ruff format src tests benchmarks
+
+bench: $(VENV)/.dev
+	$(RUN) -m benchmarks
+
+clean:
+	rm -rf $(VENV) build dist shade-demo .coverage* .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+# A stamp a set of extras: nothing is asked of the network again until the requirements change.
+$(VENV)/.plots: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(RUN) -m pip install --quiet -c constraints.txt -e '.[plots]'
+	touch $@
+
+$(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(RUN) -m pip install --quiet -c constraints.txt -e '.[dev]'
+	touch $@ $(VENV)/.plots
+
+# Debian keeps venv in a package of its own.
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); \
+	  { [ "$$(id -u)" = 0 ] && apt-get update -qq && apt-get install -qq -y python3-venv; } && $(PYTHON) -m venv $(VENV); } || \
+	  { rm -rf $(VENV); echo "Creating a virtual environment failed. Install it with: apt-get install python3-venv" >&2; exit 1; }

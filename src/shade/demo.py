@@ -1,0 +1,100 @@
+"""The three clusters of the paper's first figure, from data to pictures."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import adjusted_rand_score
+
+from shade._arrays import FloatArray, IntArray
+from shade.data import make_three_clusters
+from shade.estimator import SHADE
+
+# Two linked rings cannot be pulled apart in the plane without cutting one. The unit-free loss with plain distances
+# over the tree of all data pulls hard enough to do so.
+SETTINGS: dict[str, Any] = {
+    "embedding_size": 2,
+    "selection": "information",
+    "tree": "complete",
+    "distance": "euclidean",
+    "density_unit": "mean_edge",
+}
+
+
+@dataclass(frozen=True)
+class DemoResult:
+    """What the demo found, and how long it took."""
+
+    X: FloatArray
+    truth: IntArray
+    model: SHADE
+    seconds: float
+
+    @property
+    def agreement(self) -> float:
+        """Adjusted Rand index with the true clusters, noise counting as a cluster of its own."""
+        return float(adjusted_rand_score(self.truth, self.model.labels_))
+
+    @property
+    def noise_share(self) -> float:
+        """Share of points in no cluster."""
+        return float(np.mean(self.model.labels_ < 0))
+
+
+def run_demo(*, n_samples: int = 3000, epochs: int = 100, seed: int = 0, verbose: int = 0) -> DemoResult:
+    """Make the data, train with a two-dimensional embedding, and cluster."""
+    X, truth = make_three_clusters(n_samples, random_state=seed)
+    started = time.perf_counter()
+    model = SHADE(**SETTINGS, epochs=epochs, random_state=seed, verbose=verbose).fit(X)
+    return DemoResult(X, truth, model, time.perf_counter() - started)
+
+
+def write_demo(result: DemoResult, folder: Path) -> list[Path]:
+    """Write labels, embedding and, where matplotlib is there, pictures; returns the files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    model = result.model
+    table = np.column_stack([model.labels_, model.probabilities_, model.embedding_, result.truth])
+    header = "label,strength,embedding_1,embedding_2,true_cluster"
+    np.savetxt(folder / "clusters.csv", table, "%d,%.6g,%.6g,%.6g,%d", header=header, comments="")
+    np.save(folder / "labels.npy", model.labels_)
+    np.save(folder / "embedding.npy", model.embedding_)
+    model.save(folder / "model.shade")
+    written = [folder / name for name in ("clusters.csv", "labels.npy", "embedding.npy", "model.shade")]
+    return written + _draw(result, folder)
+
+
+def _draw(result: DemoResult, folder: Path) -> list[Path]:
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        return []
+    from shade import plots
+
+    model = result.model
+    pictures = {
+        "data.png": lambda figure: _draw_data(result, figure),
+        "embedding.png": lambda figure: plots.plot_embedding(model.embedding_, model.labels_, ax=figure.subplots()),
+        "reachability.png": lambda figure: plots.plot_reachability(model.dc_tree_, model.labels_, ax=figure.subplots()),
+        "structure_tree.png": lambda figure: plots.plot_structure_tree(
+            model.structure_tree_, model._clustering, ax=figure.subplots()
+        ),
+        "losses.png": lambda figure: plots.plot_losses(model.history_, ax=figure.subplots()),
+    }
+    for name, draw in pictures.items():
+        figure = Figure(figsize=(6.4, 4.8), layout="constrained")
+        draw(figure)
+        figure.savefig(folder / name, dpi=150)
+    return [folder / name for name in pictures]
+
+
+def _draw_data(result: DemoResult, figure: Any) -> None:
+    from shade.plots.palette import cluster_colours
+
+    axes = figure.add_subplot(projection="3d")
+    axes.scatter(*result.X.T, c=cluster_colours(3)[result.truth], s=4)
+    axes.set_title("The data: two linked rings and an S")
+    axes.set_aspect("equal")

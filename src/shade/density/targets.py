@@ -1,0 +1,64 @@
+"""What training needs of the trees: the dc-distances of a batch, as steps along an order of the batch.
+
+A batch in the order of its tree and the dc-distance of each row to the one before it hold all its dc-distances: between
+two rows it is the largest step between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.linalg.blas import ssyrk
+
+from shade._arrays import FloatArray, IntArray, SingleArray
+from shade._kernels import prim
+from shade.density.dc_tree import DCTree
+
+Targets = Callable[[IntArray], tuple[IntArray, FloatArray]]
+
+# Scalar products are faster than differences for many columns, and there the nearest points are so far apart that
+# the digits they lose do not matter.
+FEW_COLUMNS = 32
+
+
+def batch_order(points: SingleArray, min_points: int) -> tuple[IntArray, FloatArray]:
+    """Prim's order of a batch, and the dc-distance of each point to the one before it (0 for the first)."""
+    n, columns = points.shape
+    if columns <= FEW_COLUMNS:
+        squared = np.empty((n, n), np.float32)
+        double = points.astype(np.float64)
+        prim.distance_matrix(np.ascontiguousarray(double.T), double, squared)
+    else:
+        # BLAS is told that the rows are columns, and fills the lower triangle of the transpose: the upper one here.
+        squared = ssyrk(1.0, points.T, trans=1, lower=1).T
+        prim.distances_from_products(squared)
+    order, steps = np.empty(n, np.int64), np.empty(n)
+    prim.batch_order(squared, min_points, order, steps)
+    return order, steps
+
+
+def targets_of_batches(samples: SingleArray, min_points: int, *, mean_edge: bool) -> Targets:
+    """Steps from the tree of each batch, in the unit of the data or of the batch's mean edge."""
+
+    def targets(rows: IntArray) -> tuple[IntArray, FloatArray]:
+        order, steps = batch_order(samples[rows], min_points)
+        return rows[order], steps / _positive(steps[1:].mean()) if mean_edge else steps
+
+    return targets
+
+
+def targets_of_tree(tree: DCTree, *, mean_edge: bool) -> Targets:
+    """Steps from the tree of all data, in the unit of the data or of the tree's mean edge."""
+    unit = _positive(tree.height.mean()) if mean_edge else 1.0
+
+    def targets(rows: IntArray) -> tuple[IntArray, FloatArray]:
+        ordered, steps = tree.sort_batch(rows)
+        return ordered, steps / unit
+
+    return targets
+
+
+def _positive(unit: float) -> float:
+    """A unit to divide by: points that all coincide have none."""
+    return float(unit) if unit > 0 else 1.0

@@ -1,0 +1,115 @@
+"""Clusters against known classes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from shade._arrays import FloatArray, IntArray
+from shade.plots._axes import choose_axes
+from shade.plots._groups import Groups, Names, group_points, name_groups
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MOST_WITH_COUNTS = 20
+
+# Width of a character as a share of the size of the font.
+CHARACTER = 0.6
+
+
+def plot_confusion(truth: object, labels: object, *, ax: Axes | None = None, truth_names: Names | None = None) -> Axes:
+    """Draw how the points of each class are spread over the clusters.
+
+    Colour is the share of the class (the column); up to 20 × 20 cells have their counts written in them. Clusters come
+    in the order of the classes that they match best, then those left over, then noise.
+
+    Parameters
+    ----------
+    truth : array-like of shape (n_samples,)
+        Classes, as numbers or text; −1 is noise.
+    labels : array-like of shape (n_samples,)
+        Clusters; −1 is noise.
+    ax : Axes, optional
+        Those of a new figure if None.
+    truth_names : sequence or mapping, optional
+        Names of the classes: one for each in ascending order, or a mapping from class to name.
+
+    Returns
+    -------
+    Axes
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from shade.plots import plot_confusion
+    >>> ax = plot_confusion(["a", "a", "b"], [1, 1, 0], ax=Figure().subplots())
+    >>> [tick.get_text() for tick in ax.get_yticklabels()]
+    ['1', '0']
+    """
+    n = len(np.asarray(truth))
+    classes, clusters = group_points(truth, n), group_points(labels, n)
+    counts = _count_pairs(clusters, classes)
+    order = _match_rows(counts[: len(clusters.values), : len(classes.values)])
+    rows = np.append(order, np.arange(len(order), len(counts)))
+    counts = counts[rows]
+    names = [*name_groups(clusters, None), "noise"]
+    axes = choose_axes(ax, 7.0, 5.5)
+    _draw_cells(axes, counts)
+    _name_ticks(axes, [names[row] for row in rows], [*name_groups(classes, truth_names), "noise"][: counts.shape[1]])
+    axes.set(xlabel="Class", ylabel="Cluster")
+    return axes
+
+
+def _count_pairs(clusters: Groups, classes: Groups) -> IntArray:
+    """Points in each cluster (row) and class (column); noise comes last, if there is any."""
+    n_rows, n_columns = len(clusters.values) + 1, len(classes.values) + 1
+    cells = (clusters.codes % n_rows) * n_columns + classes.codes % n_columns
+    counts = np.bincount(cells, minlength=n_rows * n_columns).reshape(n_rows, n_columns)
+    return counts[: n_rows if clusters.n_noise else n_rows - 1, : n_columns if classes.n_noise else n_columns - 1]
+
+
+def _match_rows(counts: IntArray) -> IntArray:
+    """Clusters in the order of their classes, as many points as possible on the diagonal, then those left over."""
+    if counts.size == 0:
+        return np.arange(len(counts))
+    matched, columns = linear_sum_assignment(counts, maximize=True)
+    left_over = np.setdiff1d(np.arange(len(counts)), matched)
+    by_class = np.lexsort((-counts[left_over].max(axis=1), counts[left_over].argmax(axis=1)))
+    return np.append(matched[np.argsort(columns)], left_over[by_class])
+
+
+def _draw_cells(ax: Axes, counts: IntArray) -> None:
+    n_rows, n_columns = counts.shape
+    shares: FloatArray = counts / np.maximum(counts.sum(axis=0), 1)
+    image = ax.imshow(shares, cmap="Blues", vmin=0.0, vmax=1.0, aspect="auto", interpolation="nearest")
+    ax.figure.colorbar(image, ax=ax, label="Share of the class", pad=0.02)
+    if max(n_rows, n_columns) > MOST_WITH_COUNTS:
+        return
+    width, height = _cell_size(ax, counts.shape)
+    size = min(0.85 * width / (CHARACTER * len(f"{counts.max():,}")), 0.6 * height, 10.0)
+    for row, column in np.argwhere(counts > 0):
+        colour = "white" if shares[row, column] > 0.6 else "black"
+        ax.text(column, row, f"{counts[row, column]:,}", ha="center", va="center", color=colour, fontsize=size)
+
+
+def _name_ticks(ax: Axes, rows: list[str], columns: list[str]) -> None:
+    """Name rows and columns; names of columns that are too long to stand side by side are slanted."""
+    width, height = _cell_size(ax, (len(rows), len(columns)))
+    ax.set_yticks(range(len(rows)), rows, fontsize=min(9.0, max(0.9 * height, 4.0)))
+    size = min(9.0, max(0.9 * width, 4.0))
+    ax.set_xticks(range(len(columns)), columns, fontsize=size)
+    too_long = [CHARACTER * size * len(name) > 0.95 * width for name in columns]
+    any_class = any(long for long, name in zip(too_long, columns, strict=True) if name != "noise")
+    for label, long in zip(ax.get_xticklabels(), too_long, strict=True):
+        if long or any_class:
+            label.set(rotation=45, ha="right", rotation_mode="anchor")
+    ax.tick_params(length=0)
+
+
+def _cell_size(ax: Axes, shape: tuple[int, ...]) -> tuple[float, float]:
+    """Width and height of a cell in points, as the axes are now."""
+    box = ax.get_window_extent()
+    return box.width * 72.0 / ax.figure.dpi / shape[1], box.height * 72.0 / ax.figure.dpi / shape[0]

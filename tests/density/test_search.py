@@ -1,0 +1,142 @@
+"""Exact searches: the kd-tree, all pairs, and blocks of scalar products agree with brute force to the last bit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from shade._kernels.kd_tree import LEAF_SIZE
+from shade.density import search
+from shade.density.search import AllPairs, KDTree, ProductBlocks
+from tests import oracles
+from tests.oracles import draw_points, draw_scaled_points
+
+
+def larger_points(seed: int) -> np.ndarray:
+    """Enough points for a kd-tree of several levels, with ties now and then."""
+    rng = np.random.default_rng([8, seed])
+    n, d = int(rng.integers(30, 500)), int(rng.integers(1, 6))
+    X = rng.normal(size=(n, d))
+    if seed % 3 == 1:
+        X = np.round(X, 1)
+    if seed % 3 == 2:
+        X = X[rng.integers(0, n // 2, n)]
+    return X
+
+
+def core_by_row(tree: KDTree, k: int) -> np.ndarray:
+    core = np.empty(len(tree.points))
+    core[tree.indices] = tree.core_distances(k, 1)
+    return core
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_the_kd_tree_is_balanced_complete_and_tightly_bounded(seed: int) -> None:
+    X = larger_points(seed)
+    tree = KDTree.from_points(X)
+    np.testing.assert_array_equal(np.sort(tree.indices), np.arange(len(X)))
+    np.testing.assert_array_equal(tree.points, X[tree.indices])
+    inner = len(tree.first) // 2
+    assert (tree.last - tree.first)[inner:].max() <= LEAF_SIZE
+    assert (tree.last - tree.first).min() >= 1
+    for node in range(len(tree.first)):
+        inside = tree.points[tree.first[node] : tree.last[node]]
+        np.testing.assert_array_equal(tree.low[node], inside.min(axis=0))
+        np.testing.assert_array_equal(tree.high[node], inside.max(axis=0))
+        if node < inner:
+            assert tree.first[2 * node + 1] == tree.first[node]
+            assert tree.last[2 * node + 1] == tree.first[2 * node + 2]
+            assert tree.last[2 * node + 2] == tree.last[node]
+
+
+@pytest.mark.parametrize("seed", range(15))
+def test_the_smallest_value_in_each_node_is_found(seed: int) -> None:
+    tree = KDTree.from_points(larger_points(seed))
+    values = np.random.default_rng(seed).normal(size=len(tree.points))
+    expected = [values[a:b].min() for a, b in zip(tree.first, tree.last, strict=True)]
+    np.testing.assert_array_equal(tree.smallest_in_nodes(values), expected)
+
+
+@pytest.mark.parametrize("seed", range(45))
+def test_the_nearest_points_of_new_points_equal_brute_force(seed: int) -> None:
+    X = larger_points(seed)
+    queries = np.concatenate([X[::7], np.random.default_rng(seed).normal(size=(20, X.shape[1])) * 2])
+    table = oracles.distances(queries, X)
+    k = 1 + seed % 12
+    expected = np.sort(table, axis=1)[:, :k]
+    for way in (KDTree, AllPairs):
+        for n_jobs in (1, 2):
+            index, squared = way.from_points(X).nearest(queries, k, n_jobs)
+            np.testing.assert_allclose(np.sqrt(squared), expected, rtol=1e-12, err_msg=f"{seed=} {way=}")
+            np.testing.assert_allclose(
+                np.take_along_axis(table, index, axis=1), expected, rtol=1e-12, err_msg=f"{seed=} {way=}"
+            )
+            assert all(len(set(row)) == k for row in index.tolist()), f"{seed=}: a point was found twice"
+
+
+@pytest.mark.parametrize("seed", range(45))
+def test_the_nearest_reachable_point_equals_brute_force_and_ties_go_to_the_nearer(seed: int) -> None:
+    X = larger_points(seed)
+    min_points = 1 + seed % 8
+    core = np.sort(oracles.squared_distances(X), axis=1)[:, min_points - 1]
+    queries = np.concatenate([X[::5], np.random.default_rng(seed).normal(size=(20, X.shape[1])) * 2])
+    table = oracles.squared_distances(queries, X)
+    query_core = np.sort(table, axis=1)[:, min_points - 1]
+    reach = np.maximum(table, np.maximum(query_core[:, None], core))
+    nearest_of_tied = np.where(reach == reach.min(axis=1, keepdims=True), table, np.inf).min(axis=1)
+    for way in (KDTree, AllPairs):
+        index, squared = way.from_points(X).nearest_reachable(core, queries, query_core, 2)
+        np.testing.assert_array_equal(squared, reach.min(axis=1), err_msg=f"{seed=} {way=}")
+        every = np.arange(len(queries))
+        np.testing.assert_array_equal(reach[every, index], squared, err_msg=f"{seed=} {way=}")
+        np.testing.assert_array_equal(table[every, index], nearest_of_tied, err_msg=f"{seed=} {way=}")
+
+
+def test_all_searches_give_core_distances_of_equal_bits() -> None:
+    for seed in range(150):
+        X = draw_scaled_points(seed).astype(np.float64)
+        k = 1 + seed % len(X)
+        pairs = AllPairs.from_points(X).core_distances(k, 1)
+        np.testing.assert_array_equal(core_by_row(KDTree.from_points(X), k), pairs, err_msg=f"{seed=}")
+        np.testing.assert_array_equal(ProductBlocks.from_points(X).core_distances(k, 1), pairs, err_msg=f"{seed=}")
+    for seed in range(20):
+        X = larger_points(seed)
+        for k in (2, 30, 70):
+            if k > len(X):
+                continue
+            pairs = AllPairs.from_points(X).core_distances(k, 2)
+            np.testing.assert_array_equal(core_by_row(KDTree.from_points(X), k), pairs, err_msg=f"{seed=} {k=}")
+            np.testing.assert_array_equal(
+                ProductBlocks.from_points(X).core_distances(k, 2), pairs, err_msg=f"{seed=} {k=}"
+            )
+
+
+def test_the_slack_bounds_the_rounding_of_scalar_products() -> None:
+    for seed in range(120):
+        X = draw_points(seed, largest=40)
+        blocks = ProductBlocks.from_points(X)
+        products = blocks.products(np.arange(len(X)))
+        by_products = blocks.norms[:, None] + blocks.norms - 2.0 * products
+        exact = oracles.distances(X) ** 2
+        assert (np.abs(by_products - exact) <= blocks.slack[:, None] * (1 + 1e-6) + 1e-300).all(), f"{seed=}"
+
+
+def test_blocks_smaller_than_the_data_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    X = np.random.default_rng(4).normal(size=(130, 4))
+    whole = ProductBlocks.from_points(X).core_distances(5)
+    monkeypatch.setattr(search, "BLOCK_ENTRIES", 130 * 7)
+    assert ProductBlocks.from_points(X).rows_at_a_time() == 7
+    np.testing.assert_array_equal(ProductBlocks.from_points(X).core_distances(5), whole)
+    monkeypatch.setattr(search, "BLOCK_ENTRIES", 3)
+    assert ProductBlocks.from_points(X).rows_at_a_time() == 1
+    np.testing.assert_array_equal(ProductBlocks.from_points(X).core_distances(5), whole)
+
+
+def test_the_algorithm_follows_the_shape_of_the_data() -> None:
+    assert search.choose_algorithm(1024, 2) == "prim"
+    assert search.choose_algorithm(1024, 500) == "prim"
+    assert search.choose_algorithm(1025, 24) == "kd_tree"
+    assert search.choose_algorithm(1025, 25) == "blocks"
+    assert isinstance(search.make_search(np.zeros((1025, 24))), KDTree)
+    assert isinstance(search.make_search(np.zeros((1025, 25))), AllPairs)
+    assert isinstance(search.make_search(np.zeros((1024, 2))), AllPairs)

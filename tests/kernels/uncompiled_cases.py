@@ -1,0 +1,118 @@
+"""Tiny cases through every kernel, to be run with NUMBA_DISABLE_JIT=1: Python checks indices, compiled code does not.
+
+Run as `python -m tests.kernels.uncompiled_cases`; prints how many cases passed.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+
+import numba
+import numpy as np
+
+from shade._kernels import prim
+from shade.density import DCTree, core_distances, minimum_spanning_tree, mutual_reachability, targets
+from shade.density.search import AllPairs, KDTree, ProductBlocks
+from shade.stability import StructureTree, cut_at_distance, select_clusters, select_n_clusters
+from shade.stability.assignment import TrainingPoints, assign_noise, label_new_points, score_new_points
+from shade.stability.structure_tree import SELECTIONS
+from tests import oracles
+from tests.oracles import candidates_for, draw_groups, draw_points, multiway_tree, partition_of, select
+
+ALGORITHMS = ("prim", "kd_tree", "blocks")
+
+
+def check_trees(X: np.ndarray, min_points: int) -> DCTree:
+    matrix = oracles.mutual_reachability(X, min_points)
+    expected = oracles.minimax_distances(matrix)
+    np.testing.assert_allclose(core_distances(X, min_points), oracles.core_distances(X, min_points), rtol=1e-12)
+    np.testing.assert_allclose(mutual_reachability(X, min_points), matrix, rtol=1e-12)
+    trees = []
+    for algorithm in ALGORITHMS:
+        spanning_tree = minimum_spanning_tree(X, min_points, algorithm=algorithm)
+        assert oracles.spans(spanning_tree.edges, len(X))
+        np.testing.assert_allclose(np.sort(spanning_tree.weights), oracles.prim_weights(matrix), rtol=1e-12)
+        trees.append(DCTree.from_spanning_tree(spanning_tree))
+        np.testing.assert_allclose(trees[-1].dc_distances(), expected, rtol=1e-12)
+    batch = np.arange(0, len(X), 2)
+    rows, steps = trees[0].sort_batch(batch)
+    assert sorted(rows.tolist()) == batch.tolist()
+    assert len(steps) == len(batch)
+    assert len(trees[0].sort_batch(batch[:0])[0]) == 0
+    assert trees[0].sort_batch(trees[0].order[[-1, -1]])[1].tolist() == [0.0, 0.0]
+    return trees[0]
+
+
+def check_batch(X: np.ndarray, min_points: int) -> None:
+    order, weights, out = np.empty(len(X), np.int64), np.empty(len(X)), np.empty((len(X), len(X)))
+    prim.batch_order(oracles.squared_distances(X), min_points, order, weights)
+    prim.running_maximum(weights, out)
+    expected = oracles.minimax_distances(oracles.mutual_reachability(X, min_points))
+    np.testing.assert_allclose(out, expected[np.ix_(order, order)], rtol=1e-9)
+    for wide in (X, np.tile(X, (1, 40))):
+        rows, steps = targets.batch_order(wide.astype(np.float32), min_points)
+        assert sorted(rows.tolist()) == list(range(len(X)))
+        assert steps[0] == 0.0
+
+
+def check_clusterings(X: np.ndarray, min_points: int, tree: DCTree) -> None:
+    root = multiway_tree(oracles.minimax_distances(oracles.mutual_reachability(X, min_points)))
+    by_tree = KDTree.from_points(X)
+    by_pairs = TrainingPoints.from_points(X, min_points)
+    by_tree_core = np.empty(len(X))
+    by_tree_core[by_tree.indices] = by_tree.core_distances(min_points)
+    queries = np.random.default_rng(len(X)).normal(size=(10, X.shape[1])) * 5
+    for selection in SELECTIONS:
+        candidates = StructureTree.from_dc_tree(tree, selection, min_points)
+        clustering = select_clusters(candidates)
+        chosen = select(candidates_for(root, selection, candidates.smallest))
+        assert partition_of(clustering.labels) == oracles.partition_of_candidates(chosen)
+        for k in range(1, int(candidates.n_leaves[0]) + 1):
+            assert select_n_clusters(candidates, k).n_clusters == k
+        for distance in (0.0, float(np.median(tree.height)), float(tree.height[-1])):
+            cut_at_distance(candidates, distance)
+        for training in (by_pairs, TrainingPoints(X, by_tree_core, min_points, by_tree)):
+            attachment = training.attach(X)
+            np.testing.assert_array_equal(label_new_points(clustering, attachment), clustering.labels)
+            scores = score_new_points(candidates, attachment)
+            np.testing.assert_allclose(scores, clustering.outlier_scores, rtol=1e-12, atol=1e-15)
+            score_new_points(candidates, training.attach(queries))
+        for strategy in ("nearest", "tree"):
+            assigned = assign_noise(clustering.labels, X, tree, strategy)
+            assert (assigned >= 0).all()
+
+
+def main() -> None:
+    """Run all cases."""
+    assert numba.config.DISABLE_JIT, "set NUMBA_DISABLE_JIT=1"
+    warnings.simplefilter("error")
+    cases = 0
+    with np.errstate(divide="ignore"):  # heights of zero are meant to have an infinite inverse
+        for X in (np.zeros((1, 2)), np.array([[0.0], [2.0]])):
+            check_trees(X, 1)
+        for seed in range(3):
+            for X in (
+                draw_groups(seed, 55, 2),
+                draw_points(seed, 30, 40, "integer grid"),
+                draw_points(seed, 30, 40, "duplicates"),
+                draw_points(seed, 2, 6, "normal"),
+                np.ones((8 + seed, 2)),
+            ):
+                min_points = min(2 + seed, len(X))
+                tree = check_trees(X, min_points)
+                check_batch(X, min_points)
+                check_clusterings(X, min_points, tree)
+                cases += 1
+        X = np.random.default_rng(0).normal(size=(70, 1))
+        for k in (64, 65, 70):  # a sorted list of neighbours up to 64, a partition above
+            expected = oracles.core_distances(X, k)
+            np.testing.assert_allclose(np.sqrt(AllPairs.from_points(X).core_distances(k)), expected)
+            np.testing.assert_allclose(np.sqrt(ProductBlocks.from_points(X).core_distances(k)), expected)
+            tree = KDTree.from_points(X)
+            np.testing.assert_allclose(np.sqrt(tree.core_distances(k)), expected[tree.indices])
+    sys.stdout.write(f"{cases} cases passed\n")
+
+
+if __name__ == "__main__":
+    main()

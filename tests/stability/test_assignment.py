@@ -1,0 +1,314 @@
+"""New points join the tree where they would have in training; noise goes into a cluster on request."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from shade.density import DCTree, core_distances
+from shade.density.search import AllPairs, KDTree
+from shade.stability import FlatClustering, StructureTree, cut_at_distance, select_clusters, select_n_clusters
+from shade.stability.assignment import (
+    Attachment,
+    TrainingPoints,
+    assign_noise,
+    label_new_points,
+    score_new_points,
+)
+from shade.stability.structure_tree import SELECTIONS
+from tests import oracles
+from tests.oracles import draw_groups, draw_points
+
+
+def varied_points(seed: int) -> np.ndarray:
+    if seed % 3 == 0:
+        return draw_groups(seed, 30 + seed % 90, 1 + seed % 4)
+    if seed % 3 == 1:
+        X = draw_groups(seed, 30 + seed % 90, 2)
+        return X[np.random.default_rng(seed).integers(0, len(X) // 2, len(X))]
+    return draw_points(seed, smallest=4, largest=80)
+
+
+def check_training_points(X: np.ndarray, min_points: int, what: str, n_jobs: int | None = 1) -> TrainingPoints:
+    """Every clustering of every rule gives the training points their own labels and scores."""
+    tree = DCTree.from_points(X, min_points, n_jobs=n_jobs)
+    training = TrainingPoints.from_points(X, min_points, n_jobs)
+    attachment = training.attach(X, n_jobs)
+    for selection in SELECTIONS:
+        candidates = StructureTree.from_dc_tree(tree, selection, min_points)
+        median = float(np.median(candidates.merges.height))
+        for clustering in (
+            select_clusters(candidates),
+            select_n_clusters(candidates, int(candidates.n_leaves[0])),
+            cut_at_distance(candidates, median),
+        ):
+            found = label_new_points(clustering, attachment)
+            np.testing.assert_array_equal(found, clustering.labels, err_msg=f"{what} {selection}")
+            scores = score_new_points(candidates, attachment)
+            np.testing.assert_allclose(scores, clustering.outlier_scores, rtol=1e-12, atol=1e-15, err_msg=what)
+    return training
+
+
+@pytest.mark.parametrize("part", range(3))
+def test_training_points_get_their_own_labels_and_scores(part: int) -> None:
+    for seed in range(60 * part, 60 * part + 60):
+        X = varied_points(seed)
+        check_training_points(X, 2 + seed % min(5, len(X) - 1), f"{seed=}")
+
+
+@pytest.mark.parametrize("duplicates", [False, True])
+def test_training_points_get_their_own_labels_in_a_kd_tree(duplicates: bool) -> None:
+    X = draw_groups(3, 1300, 3)
+    X = X[np.random.default_rng(0).integers(0, 700, 1300)] if duplicates else X
+    assert isinstance(check_training_points(X, 5, "kd-tree", None).search, KDTree)
+
+
+@pytest.mark.parametrize("duplicates", [False, True])
+def test_training_points_get_their_own_labels_in_many_columns(duplicates: bool) -> None:
+    X = draw_groups(4, 1100, 50)
+    X = X[np.random.default_rng(0).integers(0, 600, 1100)] if duplicates else X
+    assert isinstance(check_training_points(X, 5, "all pairs", None).search, AllPairs)
+
+
+def test_core_distances_of_training_points_go_by_row() -> None:
+    for shape in ((1300, 3), (200, 3), (1100, 30)):
+        X = np.random.default_rng(shape).normal(size=shape)
+        training = TrainingPoints.from_points(X, 4)
+        np.testing.assert_array_equal(np.sqrt(training.core), core_distances(X, 4))
+
+
+@pytest.mark.parametrize("n", [60, 300, 1200])
+def test_new_points_attach_where_brute_force_says(n: int) -> None:
+    for seed in range(4):
+        rng = np.random.default_rng([n, seed])
+        X = draw_groups(seed, n, 2)
+        if seed == 3:
+            X = np.round(X, 1)
+        queries = rng.uniform(-15, 15, (80, 2))
+        min_points = 3 + seed
+        attachment = TrainingPoints.from_points(X, min_points).attach(queries)
+        table = oracles.distances(queries, X)
+        own = np.sort(table, axis=1)[:, min_points - 1]
+        reach = np.maximum(table, np.maximum(own[:, None], oracles.core_distances(X, min_points)))
+        every = np.arange(len(queries))
+        np.testing.assert_allclose(attachment.distance, reach.min(axis=1), rtol=1e-9)
+        np.testing.assert_allclose(reach[every, attachment.row], reach.min(axis=1), rtol=1e-9)
+
+
+@pytest.mark.parametrize("selection", SELECTIONS)
+def test_a_new_point_belongs_to_a_cluster_that_it_reaches_before_the_cluster_ends(selection: str) -> None:
+    for seed in range(20):
+        X = draw_groups(seed, 150, 2)
+        queries = np.random.default_rng(seed).uniform(-15, 15, (60, 2))
+        candidates = StructureTree.from_dc_tree(DCTree.from_points(X, 4), selection, 4)
+        clustering = select_clusters(candidates)
+        attachment = TrainingPoints.from_points(X, 4).attach(queries)
+        labels = label_new_points(clustering, attachment)
+        for q in range(len(queries)):
+            joined = clustering.labels[attachment.row[q]]
+            inside = joined >= 0 and attachment.distance[q] < clustering.limit[joined]
+            assert labels[q] == (joined if inside else -1), f"{seed=} query {q}"
+
+
+@pytest.mark.parametrize("selection", SELECTIONS)
+def test_a_point_in_the_middle_of_a_cluster_joins_it_and_far_away_points_are_noise(selection: str) -> None:
+    several = 0
+    for seed in range(40):
+        X = draw_groups(seed, 150, 3)
+        candidates = StructureTree.from_dc_tree(DCTree.from_points(X, 3, n_jobs=1), selection, 3)
+        clustering = select_clusters(candidates)
+        training = TrainingPoints.from_points(X, 3, 1)
+        nudged = X + np.random.default_rng(seed).normal(size=X.shape) * 1e-9
+        np.testing.assert_array_equal(
+            label_new_points(clustering, training.attach(nudged, 1)), clustering.labels, err_msg=f"{seed=}"
+        )
+        far = np.random.default_rng(seed).normal(size=(20, 3)) * 1e6
+        attachment = training.attach(far, 1)
+        scores = score_new_points(candidates, attachment)
+        assert ((scores > 0.99) & (scores <= 1)).all(), f"{seed=}"
+        if clustering.n_clusters >= 2:
+            several += 1
+            assert (label_new_points(clustering, attachment) == -1).all(), f"{seed=}"
+    assert several >= 25
+
+
+@pytest.mark.parametrize("selection", SELECTIONS)
+def test_the_order_of_the_rows_does_not_decide_the_labels_of_new_points(selection: str) -> None:
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        X = draw_groups(seed, 100, 2)
+        queries, shuffled = rng.uniform(-15, 15, (60, 2)), rng.permutation(100)
+        found = []
+        for points in (X, X[shuffled]):
+            clustering = select_clusters(StructureTree.from_dc_tree(DCTree.from_points(points, 4), selection, 4))
+            clusters = oracles.partition_of(clustering.labels)
+            attachment = TrainingPoints.from_points(points, 4).attach(queries)
+            labels = label_new_points(clustering, attachment)
+            assert len(clusters) == clustering.n_clusters
+            found.append(oracles.partition_of(labels))
+        assert found[0] == found[1], f"{seed=}"
+
+
+def test_a_column_in_which_all_points_are_equal_changes_nothing_for_new_points() -> None:
+    X = draw_groups(2, 150, 2)
+    queries = np.random.default_rng(2).uniform(-15, 15, (80, 2))
+    found = []
+    for constant in (0.0, 1e3, 2.0**30):  # such as a year or a time stamp
+        points, new = (np.column_stack([a, np.full(len(a), constant)]) for a in (X, queries))
+        clustering = select_clusters(StructureTree.from_dc_tree(DCTree.from_points(points, 4), "branches", 4))
+        assert clustering.n_clusters >= 2
+        found.append(label_new_points(clustering, TrainingPoints.from_points(points, 4).attach(new)))
+    np.testing.assert_array_equal(found[1], found[0])
+    np.testing.assert_array_equal(found[2], found[0])
+
+
+@pytest.mark.parametrize("n", [200, 1300])
+def test_one_row_attaches_like_that_row_of_a_batch(n: int) -> None:
+    X = draw_groups(7, n, 2)
+    queries = np.concatenate([np.random.default_rng(7).uniform(-15, 15, (30, 2)), X[:20]])
+    training = TrainingPoints.from_points(X, 5)
+    batch = training.attach(queries, 2)
+    for q in range(len(queries)):
+        alone = training.attach(queries[q : q + 1])
+        assert alone.row[0] == batch.row[q]
+        assert alone.distance[0] == batch.distance[q]
+
+
+def test_no_new_points_get_no_labels() -> None:
+    X = draw_groups(7, 60, 2)
+    training = TrainingPoints.from_points(X, 5)
+    candidates = StructureTree.from_dc_tree(DCTree.from_points(X, 5), "branches", 5)
+    attachment = training.attach(np.empty((0, 2)))
+    assert label_new_points(select_clusters(candidates), attachment).shape == (0,)
+    assert score_new_points(candidates, attachment).shape == (0,)
+
+
+def test_new_points_are_noise_where_all_training_points_are() -> None:
+    X = draw_groups(7, 60, 2)
+    candidates = StructureTree.from_dc_tree(DCTree.from_points(X, 5), "branches", 5)
+    nothing = cut_at_distance(candidates, 0.0)
+    assert (label_new_points(nothing, TrainingPoints.from_points(X, 5).attach(X)) == -1).all()
+
+
+def test_attaching_and_scoring_leave_the_trees_as_they_are() -> None:
+    X = draw_groups(7, 100, 2)
+    candidates = StructureTree.from_dc_tree(DCTree.from_points(X, 3), "information", 3)
+    branch, leaving = candidates.branches.point_branch.copy(), candidates.branches.leaving.copy()
+    attachment = Attachment(np.arange(100), np.full(100, 1e9))
+    score_new_points(candidates, attachment)
+    np.testing.assert_array_equal(candidates.branches.point_branch, branch)
+    np.testing.assert_array_equal(candidates.branches.leaving, leaving)
+    assert (attachment.distance == 1e9).all()
+
+
+def test_a_new_point_scores_by_where_it_would_fall_off() -> None:
+    for seed in range(15):
+        X = draw_groups(seed, 120, 2)
+        candidates = StructureTree.from_dc_tree(DCTree.from_points(X, 3), "branches", 3)
+        branches = candidates.branches
+        queries = np.random.default_rng(seed).uniform(-15, 15, (50, 2))
+        attachment = TrainingPoints.from_points(X, 3).attach(queries)
+        scores = score_new_points(candidates, attachment)
+        position = {int(row): place for place, row in enumerate(candidates.order)}
+        for q in range(len(queries)):
+            place = position[int(attachment.row[q])]
+            leaving = max(attachment.distance[q], branches.leaving[place])
+            branch = branches.point_branch[place]
+            while branches.parent[branch] >= 0 and branches.birth[branch] <= leaving:
+                branch = branches.parent[branch]
+            below = [branch]
+            for other in range(branch + 1, len(branches.parent)):
+                if branches.parent[other] in below:
+                    below.append(other)
+            deepest = branches.leaving[np.isin(branches.point_branch, below)].min()
+            assert scores[q] == pytest.approx(1.0 - deepest / leaving), f"{seed=} query {q}"
+
+
+# Noise
+
+
+def clustered(seed: int, n: int, d: int) -> tuple[np.ndarray, DCTree, FlatClustering]:
+    X = draw_groups(seed, n, d)
+    if seed % 4 == 3:
+        X = np.round(X, 1)
+    tree = DCTree.from_points(X, 4)
+    return X, tree, select_clusters(StructureTree.from_dc_tree(tree, SELECTIONS[seed % 3], 4))
+
+
+@pytest.mark.parametrize("shape", [(120, 2), (1500, 3), (1500, 30)])
+def test_nearest_puts_noise_into_the_cluster_of_the_nearest_clustered_point(shape: tuple[int, int]) -> None:
+    noisy = 0
+    for seed in range(8):
+        X, tree, clustering = clustered(seed, *shape)
+        labels = clustering.labels
+        assigned = assign_noise(labels, X, tree, "nearest")
+        inside = np.flatnonzero(labels >= 0)
+        np.testing.assert_array_equal(assigned[inside], labels[inside])
+        for row in np.flatnonzero(labels < 0):
+            apart = oracles.distances(X[[row]], X[inside])[0]
+            assert assigned[row] in labels[inside][apart == apart.min()], f"{seed=} {row=}"
+            noisy += 1
+    assert noisy >= 50
+
+
+def test_tree_puts_noise_into_a_cluster_of_least_dc_distance() -> None:
+    noisy = 0
+    for seed in range(60):
+        X, tree, clustering = clustered(seed, 60 + seed, 2)
+        labels = clustering.labels
+        assigned = assign_noise(labels, X, tree, "tree")
+        inside = np.flatnonzero(labels >= 0)
+        np.testing.assert_array_equal(assigned[inside], labels[inside])
+        apart = tree.dc_distances()
+        for row in np.flatnonzero(labels < 0):
+            least = apart[row, inside].min()
+            assert assigned[row] in labels[inside][apart[row, inside] == least], f"{seed=} {row=}"
+            noisy += 1
+    assert noisy >= 300
+
+
+def test_tree_takes_the_cluster_of_the_nearest_point_among_those_met_first() -> None:
+    for seed in range(60):
+        X, tree, clustering = clustered(seed, 60 + seed, 2)
+        labels = clustering.labels
+        assigned = assign_noise(labels, X, tree, "tree")
+        inside = np.flatnonzero(labels >= 0)
+        apart, straight = tree.dc_distances(), oracles.distances(X)
+        for row in np.flatnonzero(labels < 0):
+            first = inside[apart[row, inside] == apart[row, inside].min()]
+            nearest = first[straight[row, first] == straight[row, first].min()]
+            assert assigned[row] in labels[nearest], f"{seed=} {row=}"
+
+
+@pytest.mark.parametrize("strategy", ["nearest", "tree"])
+def test_the_order_of_the_rows_does_not_decide_where_noise_goes(strategy: str) -> None:
+    for seed in range(60):
+        X = draw_groups(seed, 60 + seed, 2)
+        tree = DCTree.from_points(X, 4)
+        labels = select_clusters(StructureTree.from_dc_tree(tree, SELECTIONS[seed % 3], 4)).labels
+        shuffled = np.random.default_rng(seed).permutation(len(X))
+        other = DCTree.from_points(X[shuffled], 4)
+        before = assign_noise(labels, X, tree, strategy)
+        after = assign_noise(labels[shuffled], X[shuffled], other, strategy)
+        np.testing.assert_array_equal(after, before[shuffled], err_msg=f"{seed=}")
+
+
+@pytest.mark.parametrize("strategy", ["nearest", "tree"])
+def test_a_clustering_without_noise_or_of_noise_alone_is_returned_as_a_copy(strategy: str) -> None:
+    X = draw_groups(1, 50, 2)
+    tree = DCTree.from_points(X, 4)
+    for labels in (np.arange(50) % 3, np.full(50, -1)):
+        assigned = assign_noise(labels, X, tree, strategy)
+        np.testing.assert_array_equal(assigned, labels)
+        assert assigned is not labels
+        assert not np.shares_memory(assigned, labels)
+
+
+@pytest.mark.parametrize("strategy", ["nearest", "tree"])
+def test_the_labels_given_are_not_changed(strategy: str) -> None:
+    X, tree, clustering = clustered(2, 100, 2)
+    before = clustering.labels.copy()
+    assert (before < 0).any()
+    assigned = assign_noise(clustering.labels, X, tree, strategy)
+    np.testing.assert_array_equal(clustering.labels, before)
+    assert (assigned >= 0).all()
