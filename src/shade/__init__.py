@@ -41,7 +41,18 @@ _HOMES = {
 }
 _ROOMS = ("data", "density", "network", "plots", "stability")
 
-__all__ = ["PAPER", "SHADE", "DCTreeClustering", "__version__", "data", "density", "load", "network", "plots", "stability"]
+__all__ = [
+    "PAPER",
+    "SHADE",
+    "DCTreeClustering",
+    "__version__",
+    "data",
+    "density",
+    "load",
+    "network",
+    "plots",
+    "stability",
+]
 
 
 def __getattr__(name: str) -> Any:

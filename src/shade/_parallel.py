@@ -68,7 +68,7 @@ def resolve_device(device: str) -> torch.device:
         resolved = torch.device(device)
     except RuntimeError:
         raise DeviceError(
-            "The 'device' parameter must be 'auto', 'cpu', 'cuda', 'cuda:N' or 'mps'. " f"Got {device!r} instead."
+            f"The 'device' parameter must be 'auto', 'cpu', 'cuda', 'cuda:N' or 'mps'. Got {device!r} instead."
         ) from None
     present = {
         "cpu": True,

@@ -94,7 +94,9 @@ def check_min_points(min_points: object, n_points: int, smallest: int, owner: st
 def check_n_jobs(n_jobs: object, owner: str) -> None:
     """Check a number of threads: positive, or negative to leave some cores free."""
     if n_jobs is not None and (not isinstance(n_jobs, numbers.Integral) or isinstance(n_jobs, bool) or n_jobs == 0):
-        raise ValueError(f"The 'n_jobs' parameter of {owner} must be an int other than 0 or None. Got {n_jobs!r} instead.")
+        raise ValueError(
+            f"The 'n_jobs' parameter of {owner} must be an int other than 0 or None. Got {n_jobs!r} instead."
+        )
 
 
 def check_points(X: object) -> FloatArray:
@@ -104,7 +106,8 @@ def check_points(X: object) -> FloatArray:
         raise ValueError(f"Expected 2D array of points, got an array of shape {points.shape} instead.")
     if points.shape[0] == 0 or points.shape[1] == 0:
         raise ValueError(f"Found array with {points.shape[0]} sample(s) and {points.shape[1]} feature(s).")
-    return check_finite(check_numeric(points).astype(np.float64, order="C", copy=False))
+    result: FloatArray = check_finite(check_numeric(points).astype(np.float64, order="C", copy=False))
+    return result
 
 
 def check_numeric(X: AnyArray) -> AnyArray:

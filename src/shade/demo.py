@@ -86,7 +86,7 @@ def _draw(result: DemoResult, folder: Path) -> list[Path]:
     }
     for name, draw in pictures.items():
         figure = Figure(figsize=(6.4, 4.8), layout="constrained")
-        draw(figure)
+        draw(figure)  # type: ignore[no-untyped-call]
         figure.savefig(folder / name, dpi=150)
     return [folder / name for name in pictures]
 

@@ -133,6 +133,10 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
     (600, 2)
     """
 
+    _sample_shape: tuple[int, ...]
+    _standardizer: Standardizer
+    _networks: list[nn.Module]
+
     def __init__(
         self,
         *,
@@ -342,7 +346,7 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         return np.hstack(embedded)
 
     def _network_shape(self) -> tuple[int, ...]:
-        """The shape of one sample as the network sees it: flat for fully connected layers, grey images get a channel."""
+        """The shape of one sample as the network sees it: flat for linear layers; grey images get a channel."""
         if isinstance(self.network, str):
             return (1, *self._sample_shape) if len(self._sample_shape) == 2 else self._sample_shape
         if isinstance(self.network, torch.nn.Module):

@@ -51,7 +51,7 @@ def write_model_file(path: str | PathLike[str], contents: ModelContents) -> None
             archive.writestr(MANIFEST, json.dumps(manifest, indent=1))
             for name, data in members.items():
                 archive.writestr(name, data)
-        os.replace(aside, final)
+        Path(aside).replace(final)
     except BaseException:
         Path(aside).unlink(missing_ok=True)
         raise

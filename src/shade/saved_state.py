@@ -15,6 +15,7 @@ from shade.data.standardize import Standardizer
 from shade.density.dc_tree import DCTree
 from shade.model_file import ModelContents
 from shade.network import build_network
+from shade.stability.assignment import TrainingPoints
 from shade.stability.selection import FlatClustering
 from shade.stability.structure_tree import StructureTree
 
@@ -72,7 +73,7 @@ def restore(model: SHADE, contents: ModelContents) -> None:
     model.n_iter_ = len(model.history_)
     model.embedding_ = arrays["embedding"]
     model._networks = [_restore_network(model, contents.tensors, member) for member in range(model.ensemble)]
-    model._points, model._training = model.embedding_.astype(np.float64), None
+    model._training = TrainingPoints(model.embedding_.astype(np.float64), model.min_points)
     model.dc_tree_ = DCTree(**_part(arrays, "dc_tree."))
     model.structure_tree_ = StructureTree.from_dc_tree(
         model.dc_tree_, model.selection, model.min_points, model.min_cluster_size

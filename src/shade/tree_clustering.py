@@ -66,6 +66,7 @@ class TreeClusteringMixin:
         ndarray of shape (n_samples,)
             Labels; −1 is noise.
         """
+        check_is_fitted(self)
         return label_new_points(self._clustering, self._attach(X))
 
     def score_samples(self, X: object) -> FloatArray:
@@ -80,6 +81,7 @@ class TreeClusteringMixin:
         ndarray of shape (n_samples,)
             The lower, the more abnormal; for training rows it is `-outlier_scores_`.
         """
+        check_is_fitted(self)
         return -score_attached(self.structure_tree_, self._attach(X))
 
     def assign_noise(self, strategy: str = "nearest") -> IntArray:
@@ -97,7 +99,7 @@ class TreeClusteringMixin:
         """
         check_is_fitted(self)
         check_parameter("strategy", strategy, Choice(STRATEGIES), "assign_noise")
-        return assign_noise(self.labels_, self._points, self.dc_tree_, strategy, self.n_jobs)
+        return assign_noise(self.labels_, self._training.points, self.dc_tree_, strategy, self.n_jobs)
 
     def recluster(
         self, *, min_points: int | None = None, n_clusters: int | None = None, distance: float | None = None
@@ -127,9 +129,9 @@ class TreeClusteringMixin:
             raise ValueError("The 'n_clusters' and 'distance' parameters of recluster exclude each other: give one.")
         other = copy.copy(self)
         if min_points is not None and min_points != self.min_points:
-            _validation.check_min_points(min_points, len(self._points), 2, "recluster")
+            _validation.check_min_points(min_points, len(self.labels_), 2, "recluster")
             other.min_points = min_points
-            other._build_trees(self._points)
+            other._build_trees(self._training.points)
         tree = other.structure_tree_
         if n_clusters is not None:
             other._set_clustering(select_n_clusters(tree, n_clusters))
@@ -149,8 +151,7 @@ class TreeClusteringMixin:
         self._set_clustering(select_clusters(self.structure_tree_))
 
     def _build_trees(self, points: FloatArray) -> None:
-        self._points = points
-        self._training: TrainingPoints | None = None
+        self._training = TrainingPoints(points, self.min_points)
         self.dc_tree_ = DCTree.from_points(points, self.min_points, n_jobs=self.n_jobs)
         self.structure_tree_ = StructureTree.from_dc_tree(
             self.dc_tree_, self.selection, self.min_points, self.min_cluster_size
@@ -177,12 +178,7 @@ class TreeClusteringMixin:
             )
 
     def _attach(self, X: object) -> Attachment:
-        check_is_fitted(self)
-        queries = self._points_of(X)
-        if self._training is None:
-            # Made when first asked for: many users never predict.
-            self._training = TrainingPoints.from_points(self._points, self.min_points, self.n_jobs)
-        return self._training.attach(queries, self.n_jobs)
+        return self._training.attach(self._points_of(X), self.n_jobs)
 
 
 @contextmanager

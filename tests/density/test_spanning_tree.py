@@ -113,6 +113,17 @@ def test_blocks_of_few_rows_give_the_same_weights(monkeypatch: pytest.MonkeyPatc
         np.testing.assert_array_equal(np.sort(minimum_spanning_tree(X, algorithm="blocks").weights), whole)
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_tight_groups_that_are_far_apart_keep_their_distances_in_blocks(seed: int) -> None:
+    # Scalar products cannot tell the points of a group apart here: every candidate has to be measured again.
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(4, 6))[rng.integers(0, 4, 120)] * 1e6 + rng.normal(size=(120, 6)) * 1e-3
+    matrix = oracles.mutual_reachability(X, 1 + seed % 5)
+    for algorithm in ALGORITHMS:
+        tree = minimum_spanning_tree(X, 1 + seed % 5, algorithm=algorithm)
+        check_tree(tree, matrix, oracles.prim_weights(matrix), f"{seed=} {algorithm=}")
+
+
 def test_points_far_from_zero_keep_their_distances_in_blocks() -> None:
     rng = np.random.default_rng(6)
     for offset in (1e3, 1e6, 1e9):

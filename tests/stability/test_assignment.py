@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shade.density import DCTree, core_distances
+from shade.density import DCTree, SpanningTree, core_distances
 from shade.density.search import AllPairs, KDTree
 from shade.stability import FlatClustering, StructureTree, cut_at_distance, select_clusters, select_n_clusters
 from shade.stability.assignment import (
@@ -32,7 +32,7 @@ def varied_points(seed: int) -> np.ndarray:
 def check_training_points(X: np.ndarray, min_points: int, what: str, n_jobs: int | None = 1) -> TrainingPoints:
     """Every clustering of every rule gives the training points their own labels and scores."""
     tree = DCTree.from_points(X, min_points, n_jobs=n_jobs)
-    training = TrainingPoints.from_points(X, min_points, n_jobs)
+    training = TrainingPoints(X, min_points)
     attachment = training.attach(X, n_jobs)
     for selection in SELECTIONS:
         candidates = StructureTree.from_dc_tree(tree, selection, min_points)
@@ -73,7 +73,7 @@ def test_training_points_get_their_own_labels_in_many_columns(duplicates: bool) 
 def test_core_distances_of_training_points_go_by_row() -> None:
     for shape in ((1300, 3), (200, 3), (1100, 30)):
         X = np.random.default_rng(shape).normal(size=shape)
-        training = TrainingPoints.from_points(X, 4)
+        training = TrainingPoints(X, 4)
         np.testing.assert_array_equal(np.sqrt(training.core), core_distances(X, 4))
 
 
@@ -86,7 +86,7 @@ def test_new_points_attach_where_brute_force_says(n: int) -> None:
             X = np.round(X, 1)
         queries = rng.uniform(-15, 15, (80, 2))
         min_points = 3 + seed
-        attachment = TrainingPoints.from_points(X, min_points).attach(queries)
+        attachment = TrainingPoints(X, min_points).attach(queries)
         table = oracles.distances(queries, X)
         own = np.sort(table, axis=1)[:, min_points - 1]
         reach = np.maximum(table, np.maximum(own[:, None], oracles.core_distances(X, min_points)))
@@ -102,12 +102,32 @@ def test_a_new_point_belongs_to_a_cluster_that_it_reaches_before_the_cluster_end
         queries = np.random.default_rng(seed).uniform(-15, 15, (60, 2))
         candidates = StructureTree.from_dc_tree(DCTree.from_points(X, 4), selection, 4)
         clustering = select_clusters(candidates)
-        attachment = TrainingPoints.from_points(X, 4).attach(queries)
+        attachment = TrainingPoints(X, 4).attach(queries)
         labels = label_new_points(clustering, attachment)
         for q in range(len(queries)):
             joined = clustering.labels[attachment.row[q]]
             inside = joined >= 0 and attachment.distance[q] < clustering.limit[joined]
             assert labels[q] == (joined if inside else -1), f"{seed=} query {q}"
+
+
+def test_a_new_point_at_the_very_limit_of_a_cluster_is_outside() -> None:
+    X = np.array([0.0, 1.0, 2.0, 3.0, 20.0, 21.0, 22.0, 23.0])[:, None]
+    candidates = StructureTree.from_dc_tree(DCTree.from_points(X, 2), "branches", 2)
+    clustering = select_clusters(candidates)
+    assert clustering.labels.tolist() == [0] * 4 + [1] * 4
+    assert clustering.limit.tolist() == [17.0, 17.0]
+    distance = np.array([np.nextafter(17.0, 0.0), 17.0, np.nextafter(17.0, 18.0)])
+    attachment = Attachment(np.array([3, 3, 3]), distance)
+    assert label_new_points(clustering, attachment).tolist() == [0, -1, -1]
+
+
+def test_a_new_point_at_the_very_birth_of_a_branch_is_scored_in_the_branch_above() -> None:
+    # {0 1 2} meets at 4, {3 4 5} at 1, both at 10: a point that joins row 0 at 10 is compared with the densest, 1.
+    edges = np.array([[0, 1], [1, 2], [3, 4], [4, 5], [2, 3]])
+    tree = DCTree.from_spanning_tree(SpanningTree(edges, np.array([4.0, 4.0, 1.0, 1.0, 10.0])))
+    candidates = StructureTree.from_dc_tree(tree, "branches", 1)
+    attachment = Attachment(np.zeros(4, np.int64), np.array([2.0, 8.0, 10.0, 20.0]))
+    assert score_new_points(candidates, attachment).tolist() == [0.0, 0.5, 0.9, 0.95]
 
 
 @pytest.mark.parametrize("selection", SELECTIONS)
@@ -117,7 +137,7 @@ def test_a_point_in_the_middle_of_a_cluster_joins_it_and_far_away_points_are_noi
         X = draw_groups(seed, 150, 3)
         candidates = StructureTree.from_dc_tree(DCTree.from_points(X, 3, n_jobs=1), selection, 3)
         clustering = select_clusters(candidates)
-        training = TrainingPoints.from_points(X, 3, 1)
+        training = TrainingPoints(X, 3)
         nudged = X + np.random.default_rng(seed).normal(size=X.shape) * 1e-9
         np.testing.assert_array_equal(
             label_new_points(clustering, training.attach(nudged, 1)), clustering.labels, err_msg=f"{seed=}"
@@ -142,7 +162,7 @@ def test_the_order_of_the_rows_does_not_decide_the_labels_of_new_points(selectio
         for points in (X, X[shuffled]):
             clustering = select_clusters(StructureTree.from_dc_tree(DCTree.from_points(points, 4), selection, 4))
             clusters = oracles.partition_of(clustering.labels)
-            attachment = TrainingPoints.from_points(points, 4).attach(queries)
+            attachment = TrainingPoints(points, 4).attach(queries)
             labels = label_new_points(clustering, attachment)
             assert len(clusters) == clustering.n_clusters
             found.append(oracles.partition_of(labels))
@@ -157,7 +177,7 @@ def test_a_column_in_which_all_points_are_equal_changes_nothing_for_new_points()
         points, new = (np.column_stack([a, np.full(len(a), constant)]) for a in (X, queries))
         clustering = select_clusters(StructureTree.from_dc_tree(DCTree.from_points(points, 4), "branches", 4))
         assert clustering.n_clusters >= 2
-        found.append(label_new_points(clustering, TrainingPoints.from_points(points, 4).attach(new)))
+        found.append(label_new_points(clustering, TrainingPoints(points, 4).attach(new)))
     np.testing.assert_array_equal(found[1], found[0])
     np.testing.assert_array_equal(found[2], found[0])
 
@@ -166,7 +186,7 @@ def test_a_column_in_which_all_points_are_equal_changes_nothing_for_new_points()
 def test_one_row_attaches_like_that_row_of_a_batch(n: int) -> None:
     X = draw_groups(7, n, 2)
     queries = np.concatenate([np.random.default_rng(7).uniform(-15, 15, (30, 2)), X[:20]])
-    training = TrainingPoints.from_points(X, 5)
+    training = TrainingPoints(X, 5)
     batch = training.attach(queries, 2)
     for q in range(len(queries)):
         alone = training.attach(queries[q : q + 1])
@@ -176,7 +196,7 @@ def test_one_row_attaches_like_that_row_of_a_batch(n: int) -> None:
 
 def test_no_new_points_get_no_labels() -> None:
     X = draw_groups(7, 60, 2)
-    training = TrainingPoints.from_points(X, 5)
+    training = TrainingPoints(X, 5)
     candidates = StructureTree.from_dc_tree(DCTree.from_points(X, 5), "branches", 5)
     attachment = training.attach(np.empty((0, 2)))
     assert label_new_points(select_clusters(candidates), attachment).shape == (0,)
@@ -187,7 +207,7 @@ def test_new_points_are_noise_where_all_training_points_are() -> None:
     X = draw_groups(7, 60, 2)
     candidates = StructureTree.from_dc_tree(DCTree.from_points(X, 5), "branches", 5)
     nothing = cut_at_distance(candidates, 0.0)
-    assert (label_new_points(nothing, TrainingPoints.from_points(X, 5).attach(X)) == -1).all()
+    assert (label_new_points(nothing, TrainingPoints(X, 5).attach(X)) == -1).all()
 
 
 def test_attaching_and_scoring_leave_the_trees_as_they_are() -> None:
@@ -207,7 +227,7 @@ def test_a_new_point_scores_by_where_it_would_fall_off() -> None:
         candidates = StructureTree.from_dc_tree(DCTree.from_points(X, 3), "branches", 3)
         branches = candidates.branches
         queries = np.random.default_rng(seed).uniform(-15, 15, (50, 2))
-        attachment = TrainingPoints.from_points(X, 3).attach(queries)
+        attachment = TrainingPoints(X, 3).attach(queries)
         scores = score_new_points(candidates, attachment)
         position = {int(row): place for place, row in enumerate(candidates.order)}
         for q in range(len(queries)):

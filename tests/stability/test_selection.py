@@ -175,6 +175,21 @@ def test_permuting_the_rows_of_a_grid_never_changes_how_good_the_choice_of_a_num
             np.testing.assert_allclose(totals[0], totals[1], rtol=1e-9, atol=1e-12, err_msg=f"{seed=} {k=}")
 
 
+def test_rounding_does_not_decide_whether_a_split_is_as_stable_as_the_whole() -> None:
+    # In 1 / distance: {A B} lasts from 0.1 to 0.3, A and B from 0.3 to 0.5. As 0.3 − 0.1 = 0.5 − 0.3, the sum of A and
+    # B is as stable as {A B}, which is taken then; but each sum is rounded in another way.
+    for a in range(2, 30):
+        for b in range(a, 30, 3):
+            groups = np.split(np.arange(a + b + 2), [a, a + b])
+            edges = [(rows[i], rows[i + 1]) for rows in groups for i in range(len(rows) - 1)]
+            weights = [1 / 0.5] * (a - 1 + b - 1) + [1 / 0.7]
+            edges += [(groups[0][0], groups[1][0]), (groups[1][0], groups[2][0])]
+            weights += [1 / 0.3, 1 / 0.1]
+            tree = DCTree.from_spanning_tree(SpanningTree(np.array(edges), np.array(weights)))
+            clustering = select_clusters(StructureTree.from_dc_tree(tree, "branches", 1))
+            assert clustering.labels.tolist() == [0] * (a + b) + [1, 1], f"{a=} {b=}"
+
+
 # Well-separated groups
 
 
@@ -223,13 +238,18 @@ def test_every_possible_number_of_clusters_is_given_exactly(selection: str) -> N
 
 @pytest.mark.parametrize("selection", SELECTIONS)
 def test_the_automatic_number_gives_the_automatic_partition(selection: str) -> None:
+    compared = 0
     for seed in range(150):
         X = draw_groups(seed, 30 + seed, 1 + seed % 3)
         tree = structure_tree(X, selection, 2 + seed % 4)
         automatic = select_clusters(tree)
+        if automatic.n_clusters == 1 and (automatic.labels < 0).any():
+            continue  # the paper's rule may leave points out of a single cluster; one wanted cluster is everything
+        compared += 1
         same = select_n_clusters(tree, automatic.n_clusters)
         np.testing.assert_array_equal(same.labels, automatic.labels, err_msg=f"{seed=}")
         np.testing.assert_array_equal(same.strengths, automatic.strengths, err_msg=f"{seed=}")
+    assert compared >= 100
 
 
 def childless(parent: list[int], choice: tuple[int, ...]) -> int:
@@ -262,6 +282,8 @@ def test_a_wanted_number_is_the_best_of_all_choices(selection: str, ties: bool) 
         assert max(best) == tree.n_leaves[0]
         owners = {frozenset(tree.rows(c).tolist()): c for c in range(tree.n_candidates)}
         for k, (covered, stability) in best.items():
+            if k == 1:
+                continue  # everything, whatever its stability
             clustering = select_n_clusters(tree, k)
             chosen = tuple(owners[cluster] for cluster in partition_of(clustering.labels))
             assert len(chosen) == k, f"{seed=} {k=}"
@@ -270,7 +292,7 @@ def test_a_wanted_number_is_the_best_of_all_choices(selection: str, ties: bool) 
                 clustering.stability.sum(), stability, rtol=1e-9, atol=1e-12, err_msg=f"{seed=} {k=}"
             )
             compared += 1
-    assert compared >= 120
+    assert compared >= 60
 
 
 @pytest.mark.parametrize("selection", SELECTIONS)

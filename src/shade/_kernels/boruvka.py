@@ -94,9 +94,7 @@ def search_kd_tree(
 
 
 @kernel
-def search_block(
-    products, norms, slack, points, rows, core, component, partner, reach, component_bound, start, stop
-):
+def search_block(products, norms, slack, points, rows, core, component, partner, reach, component_bound, start, stop):
     """The same search for the points rows[start:stop] from a block of scalar products with all points.
 
     The product is only a filter: every candidate within twice the slack that rounding may cost is measured again,

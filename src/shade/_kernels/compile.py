@@ -7,18 +7,18 @@ ties are ties for every algorithm.
 """
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import numba
 
-Function = TypeVar("Function", bound=Callable[..., Any])
+Kernel = Callable[..., Any]
 
 
-def kernel(function: Function) -> Function:
+def kernel(function: Kernel) -> Kernel:
     """Compile a function at its first call."""
-    return numba.njit(nogil=True, cache=True, error_model="numpy")(function)  # type: ignore[no-any-return]
+    return numba.njit(nogil=True, cache=True, error_model="numpy")(function)
 
 
-def inlined(function: Function) -> Function:
+def inlined(function: Kernel) -> Kernel:
     """Compile a small helper into each kernel that calls it."""
-    return numba.njit(nogil=True, cache=True, error_model="numpy", inline="always")(function)  # type: ignore[no-any-return]
+    return numba.njit(nogil=True, cache=True, error_model="numpy", inline="always")(function)

@@ -97,7 +97,7 @@ class DCTree:
     @cached_property
     def _maxima(self) -> FloatArray:
         """Sparse table of range maxima of the reachability: n log n floats, made when first asked for."""
-        levels = max(1, int(len(self.order)).bit_length())
+        levels = max(1, len(self.order).bit_length())
         table = np.empty((levels, len(self.order)))
         table[0] = self.reachability
         merge_tree.fill_sparse_table(table)

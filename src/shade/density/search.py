@@ -78,9 +78,7 @@ class KDTree:
 
     def _search(self, queries: FloatArray, k: int, n_jobs: int | None) -> tuple[IntArray, FloatArray]:
         index, distance = np.empty((len(queries), k), np.int64), np.empty((len(queries), k))
-        run_chunks(
-            kd_tree.nearest_points, *self.arrays, queries, k, index, distance, count=len(queries), n_jobs=n_jobs
-        )
+        run_chunks(kd_tree.nearest_points, *self.arrays, queries, k, index, distance, count=len(queries), n_jobs=n_jobs)
         return index, distance
 
     def smallest_in_nodes(self, values: FloatArray) -> FloatArray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Protocol, cast, runtime_checkable
 
 import torch
@@ -103,7 +104,7 @@ def build_network(
 
 def _stack(sizes: Sequence[int]) -> nn.Sequential:
     layers: list[nn.Module] = []
-    for before, after in zip(sizes, sizes[1:], strict=False):
+    for before, after in pairwise(sizes):
         layers += [nn.Linear(before, after), nn.LeakyReLU()]
     return nn.Sequential(*layers[:-1])
 

@@ -32,5 +32,5 @@ def _run(network: nn.Module, method: str, rows: torch.Tensor, device: torch.devi
     network = copy.deepcopy(network).to(device, precision).eval()
     run = cast(Callable[[torch.Tensor], torch.Tensor], getattr(network, method))
     with torch.no_grad():
-        parts = [run(part.to(device, precision)).float().cpu() for part in rows.split(ROWS_AT_A_TIME)]
+        parts = [run(part.to(device, precision)).float().cpu() for part in torch.split(rows, ROWS_AT_A_TIME)]
     return torch.cat(parts)

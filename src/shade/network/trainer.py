@@ -67,7 +67,8 @@ class Trainer:
                 callback.on_train_begin(self.settings.epochs)
             for epoch in range(1, self.settings.epochs + 1):
                 history.append({"epoch": epoch, **self.run_epoch(batches)})
-                if any([callback.on_epoch_end(history[-1]) for callback in self.callbacks]):
+                wishes = [callback.on_epoch_end(history[-1]) for callback in self.callbacks]
+                if any(wishes):  # every callback has seen the epoch
                     break
         finally:
             for callback in self.callbacks:
@@ -91,7 +92,7 @@ class Trainer:
         if not np.isfinite(loss):
             raise TrainingError(
                 f"The loss is {loss} after an epoch: training diverged. Use a smaller 'learning_rate', or "
-                "standardize=\"feature\" if the data has large values."
+                'standardize="feature" if the data has large values.'
             )
         record = {"loss": loss, "reconstruction_loss": reconstruction}
         if self.targets is not None:
@@ -103,7 +104,7 @@ class Trainer:
         self.optimizer.zero_grad(set_to_none=True)
         losses = self.compute_losses(batch)
         weights = (self.settings.reconstruction_weight, self.settings.density_weight)
-        (losses[0] * weights[0] + losses[1] * weights[1]).backward()
+        (losses[0] * weights[0] + losses[1] * weights[1]).backward()  # type: ignore[no-untyped-call]
         self.optimizer.step()
         return losses.detach()
 

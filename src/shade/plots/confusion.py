@@ -18,6 +18,7 @@ MOST_WITH_COUNTS = 20
 
 # Width of a character as a share of the size of the font.
 CHARACTER = 0.6
+SMALLEST, LARGEST = 6.0, 9.0
 
 
 def plot_confusion(truth: object, labels: object, *, ax: Axes | None = None, truth_names: Names | None = None) -> Axes:
@@ -89,7 +90,7 @@ def _draw_cells(ax: Axes, counts: IntArray) -> None:
     if max(n_rows, n_columns) > MOST_WITH_COUNTS:
         return
     width, height = _cell_size(ax, counts.shape)
-    size = min(0.85 * width / (CHARACTER * len(f"{counts.max():,}")), 0.6 * height, 10.0)
+    size = min(0.85 * width / (CHARACTER * len(f"{counts.max():,}")), 0.6 * height, LARGEST)
     for row, column in np.argwhere(counts > 0):
         colour = "white" if shares[row, column] > 0.6 else "black"
         ax.text(column, row, f"{counts[row, column]:,}", ha="center", va="center", color=colour, fontsize=size)
@@ -98,13 +99,14 @@ def _draw_cells(ax: Axes, counts: IntArray) -> None:
 def _name_ticks(ax: Axes, rows: list[str], columns: list[str]) -> None:
     """Name rows and columns; names of columns that are too long to stand side by side are slanted."""
     width, height = _cell_size(ax, (len(rows), len(columns)))
-    ax.set_yticks(range(len(rows)), rows, fontsize=min(9.0, max(0.9 * height, 4.0)))
-    size = min(9.0, max(0.9 * width, 4.0))
+    ax.set_yticks(range(len(rows)), rows, fontsize=min(LARGEST, 0.9 * height))
+    longest = max((len(name) for name in columns if name != "noise"), default=1)
+    fitting = 0.95 * width / (CHARACTER * max(longest, 1))
+    slanted = fitting < SMALLEST
+    size = min(LARGEST, 0.9 * width if slanted else fitting)
     ax.set_xticks(range(len(columns)), columns, fontsize=size)
-    too_long = [CHARACTER * size * len(name) > 0.95 * width for name in columns]
-    any_class = any(long for long, name in zip(too_long, columns, strict=True) if name != "noise")
-    for label, long in zip(ax.get_xticklabels(), too_long, strict=True):
-        if long or any_class:
+    for label, name in zip(ax.get_xticklabels(), columns, strict=True):
+        if slanted or CHARACTER * size * len(name) > width:
             label.set(rotation=45, ha="right", rotation_mode="anchor")
     ax.tick_params(length=0)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from shade._arrays import BoolArray, FloatArray
 from shade._validation import check_points
-from shade.plots._axes import RASTERIZE_FROM, add_legend, choose_axes
+from shade.plots._axes import RASTERIZE_FROM, add_legend, choose_axes, equalize_scale
 from shade.plots._groups import Names, group_points
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def plot_embedding(
     if points.shape[1] == 1:
         axes.set_yticks([])
     else:
-        axes.set_aspect("equal")
+        equalize_scale(axes)
     if labels is not None:
         add_legend(axes, groups, names)
     return axes

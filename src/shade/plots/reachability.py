@@ -49,14 +49,13 @@ def plot_reachability(tree: DCTree, labels: object = None, *, ax: Axes | None = 
     >>> ax.get_ylabel()
     'Reachability (dc-distance)'
     """
-    order, reachability = tree.order, tree.reachability
-    n = len(order)
+    n, reachability = tree.n_points, tree.reachability
     groups = group_points(labels, n)
     axes = choose_axes(ax, 8.0, 3.5)
     finite = np.isfinite(reachability)
     top = float(reachability[finite].max(initial=0.0))
     height = np.where(finite, reachability, top)
-    codes = groups.codes[order]
+    codes = groups.codes[tree.order]
     # A wall of a single point is far thinner than a pixel among many: this line keeps it in sight.
     axes.plot(np.arange(n + 1), np.append(height, 0.0), drawstyle="steps-post", color="0.6", linewidth=0.6, zorder=0.9)
     if n > 5 * COLUMNS:

@@ -46,8 +46,8 @@ def plot_structure_tree(
 ) -> Axes:
     """Draw each candidate as a bar over its points, from the distance where it is born down to where it ends.
 
-    The root, born at infinity, is drawn a little higher than the highest of the others. The axis of distances is logarithmic if
-    they range over more than two decades.
+    The root, born at infinity, is drawn a little higher than the others. The axis of distances is logarithmic if they
+    range over more than two decades.
 
     Parameters
     ----------
@@ -112,6 +112,8 @@ def _draw_bars(
 def _draw_clusters(ax: Axes, tree: StructureTree, clustering: FlatClustering, shown: _Range) -> None:
     """Draw the clusters in their colours; they need not be candidates, as in a cut at a distance."""
     groups = group_points(clustering.labels, len(tree.order))
+    if not groups.values:
+        return
     nodes = np.array([_find_node(tree, groups.codes, code) for code in range(len(groups.values))], np.int64)
     birth = np.append(tree.merges.height, np.inf)[tree.merges.parent[nodes]]
     death = (1.0 - clustering.persistence) * np.minimum(birth, tree.merges.height[-1])

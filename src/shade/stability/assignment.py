@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -29,23 +30,25 @@ class Attachment:
 
 @dataclass(frozen=True)
 class TrainingPoints:
-    """The points of a tree, ready to be searched. `core` holds their squared core distances."""
+    """The points of a tree, made ready for searches when first asked: many users never predict."""
 
     points: FloatArray
-    core: FloatArray
     min_points: int
-    search: KDTree | AllPairs
 
-    @classmethod
-    def from_points(cls, points: FloatArray, min_points: int, n_jobs: int | None = None) -> TrainingPoints:
-        """Index the points and find their core distances."""
-        search = make_search(points)
-        core = search.core_distances(min_points, n_jobs)
-        if isinstance(search, KDTree):
-            by_row = np.empty_like(core)
-            by_row[search.indices] = core
-            core = by_row
-        return cls(points, core, min_points, search)
+    @cached_property
+    def search(self) -> KDTree | AllPairs:
+        """An index of the points."""
+        return make_search(self.points)
+
+    @cached_property
+    def core(self) -> FloatArray:
+        """Squared core distances of the points."""
+        core = self.search.core_distances(self.min_points)
+        if isinstance(self.search, AllPairs):
+            return core
+        by_row = np.empty_like(core)
+        by_row[self.search.indices] = core
+        return by_row
 
     def attach(self, queries: FloatArray, n_jobs: int | None = None) -> Attachment:
         """Find where new points join.

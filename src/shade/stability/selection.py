@@ -111,9 +111,7 @@ def _choose(tree: StructureTree, n_clusters: int) -> IntArray:
             limit = min(n_clusters, len(best) - 1 + len(value[child]) - 1)
             merged, merged_cover = np.empty(limit + 1), np.empty(limit + 1, np.int64)
             split = np.empty(limit + 1, np.int64)
-            condense.merge_choices(
-                best, cover, value[child], covered[child], limit, merged, merged_cover, split
-            )
+            condense.merge_choices(best, cover, value[child], covered[child], limit, merged, merged_cover, split)
             splits[candidate].append(split)
             best, cover = merged, merged_cover
         if len(best) == 1:

@@ -1,0 +1,12 @@
+"""scikit-learn's own checks, with no exception."""
+
+from collections.abc import Callable
+
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from shade import SHADE, DCTreeClustering
+
+
+@parametrize_with_checks([SHADE(), DCTreeClustering()])
+def test_estimators_pass_the_checks_of_scikit_learn(estimator: object, check: Callable[[object], None]) -> None:
+    check(estimator)

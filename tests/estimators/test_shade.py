@@ -1,0 +1,506 @@
+"""SHADE from the outside: what it finds, what it promises, what it refuses."""
+
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from sklearn.base import clone
+from sklearn.datasets import make_blobs
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import adjusted_rand_score
+from torch import nn
+
+import shade
+from shade import SHADE
+from shade._errors import DeviceError, ShadeWarning
+from shade.data import make_three_clusters
+from shade.network import EarlyStopping
+from tests.data_files import load_or_skip
+
+QUICK = {"epochs": 3, "network": (32, 16), "embedding_size": 3, "random_state": 0}
+
+
+def blobs(n: int = 400, d: int = 8, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    X, y = make_blobs(n, d, centers=4, cluster_std=1.0, center_box=(-12, 12), random_state=seed)
+    return X, y
+
+
+@pytest.fixture(scope="module")
+def fitted() -> tuple[SHADE, np.ndarray, np.ndarray]:
+    X, y = blobs()
+    return SHADE(**QUICK, selection="information").fit(X), X, y
+
+
+# What it finds
+
+
+def test_blobs_are_found_with_any_rule_but_the_papers() -> None:
+    X, y = blobs()
+    for selection in ("branches", "information"):
+        model = SHADE(**{**QUICK, "epochs": 20}, selection=selection).fit(X)
+        assert model.n_clusters_ == 4
+        assert adjusted_rand_score(y, model.assign_noise()) > 0.95
+
+
+@pytest.mark.filterwarnings("ignore::shade._errors.ShadeWarning")
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"tree": "complete"},
+        {"distance": "euclidean"},
+        {"density_unit": "mean_edge"},
+        {"density_unit": "mean_edge", "tree": "complete"},
+        {"reconstruction": "sum"},
+        {"standardize": "global"},
+        {"standardize": False},
+        {"density_weight": 0.0},
+        {"reconstruction_weight": 0.0},
+        {"ensemble": 2},
+        {"selection": "structure"},
+        {"min_cluster_size": 20},
+    ],
+)
+def test_every_choice_of_the_loss_and_the_rule_works(options: dict[str, object]) -> None:
+    X, _ = blobs(200)
+    model = SHADE(**{**QUICK, "selection": "branches", **options}).fit(X)
+    other = SHADE(**{**QUICK, "selection": "branches"}).fit(X)
+    assert model.labels_.shape == (200,)
+    assert np.array_equal(model.predict(X), model.labels_)
+    if "min_cluster_size" not in options and options != {"selection": "structure"}:
+        assert not np.array_equal(model.embedding_, other.embedding_), "the option changed nothing"
+
+
+def test_the_first_figure_of_the_paper() -> None:
+    from shade.demo import SETTINGS
+
+    X, y = make_three_clusters(3000, random_state=0)
+    model = SHADE(**SETTINGS, random_state=0).fit(X)
+    assert model.n_clusters_ == 3
+    assert adjusted_rand_score(y, model.labels_) == 1.0
+
+
+@pytest.mark.shared_data
+def test_synth_low_with_the_settings_of_the_paper() -> None:
+    X, y = load_or_skip("synth_low")
+    model = SHADE(**shade.PAPER, random_state=0).fit(X)
+    assert adjusted_rand_score(y[y >= 0], model.assign_noise()[y >= 0]) > 0.96
+
+
+# What the attributes say
+
+
+def test_attributes_have_the_shapes_they_promise(fitted: tuple[SHADE, np.ndarray, np.ndarray]) -> None:
+    model, X, _ = fitted
+    n = len(X)
+    assert model.embedding_.shape == (n, 3)
+    assert model.embedding_.dtype == np.float32
+    assert model.labels_.shape == model.probabilities_.shape == model.outlier_scores_.shape == (n,)
+    assert set(model.labels_) - {-1} == set(range(model.n_clusters_))
+    assert len(model.cluster_persistence_) == len(model.exemplar_indices_) == model.n_clusters_
+    for label, rows in enumerate(model.exemplar_indices_):
+        assert len(rows) > 0
+        assert set(model.labels_[rows]) == {label}
+    assert len(model.history_) == model.n_iter_ == 3
+    assert model.n_features_in_ == 8
+    assert model.dc_tree_.n_points == n
+    assert list(model.get_feature_names_out()) == ["shade0", "shade1", "shade2"]
+
+
+def test_strengths_and_labels_never_contradict(fitted: tuple[SHADE, np.ndarray, np.ndarray]) -> None:
+    model, _, _ = fitted
+    assert np.array_equal(model.probabilities_ > 0, model.labels_ >= 0)
+    assert np.isfinite(model.probabilities_).all()
+
+
+def test_a_defaults_value_is_the_same_in_code_and_paper_settings() -> None:
+    defaults = SHADE().get_params()
+    documented = {name: defaults[name] for name in shade.PAPER}
+    assert documented == shade.PAPER
+
+
+# What it promises
+
+
+def test_predict_of_the_training_rows_is_labels_and_of_one_row_is_its_entry(
+    fitted: tuple[SHADE, np.ndarray, np.ndarray],
+) -> None:
+    model, X, _ = fitted
+    assert np.array_equal(model.predict(X), model.labels_)
+    assert all(model.predict(X[i : i + 1])[0] == model.labels_[i] for i in range(0, len(X), 40))
+    new = X + np.random.default_rng(0).normal(size=X.shape)
+    whole = model.predict(new)
+    assert all(model.predict(new[i : i + 1])[0] == whole[i] for i in range(0, len(X), 40))
+    np.testing.assert_allclose(model.score_samples(X), -model.outlier_scores_)
+
+
+def test_new_rows_get_the_cluster_of_their_kind() -> None:
+    X, y = blobs(800)
+    model = SHADE(**{**QUICK, "epochs": 20}, selection="information").fit(X[:400])
+    labels = model.predict(X[400:])
+    kept = labels >= 0
+    assert kept.mean() > 0.8
+    assert adjusted_rand_score(y[400:][kept], labels[kept]) > 0.95
+    assert model.score_samples(X[400:] * 100).max() < model.score_samples(X[400:]).mean()
+
+
+def test_transform_of_the_training_rows_is_the_embedding(fitted: tuple[SHADE, np.ndarray, np.ndarray]) -> None:
+    model, X, _ = fitted
+    assert np.array_equal(model.transform(X), model.embedding_)
+    assert np.array_equal(clone(model).fit_transform(X), model.embedding_)
+
+
+def test_inverse_transform_brings_rows_back_to_the_unit_of_the_data() -> None:
+    X, _ = blobs()
+    model = SHADE(epochs=60, embedding_size=8, density_weight=0.0, random_state=0, ensemble=2, selection="branches")
+    model.fit(X * 1000 + 5)
+    back = model.inverse_transform(model.embedding_)
+    assert back.shape == X.shape
+    error = np.square(back - (X * 1000 + 5)).mean() / (X * 1000).var()
+    assert error < 0.1
+
+
+def test_the_same_seed_gives_the_same_labels_with_any_number_of_threads_and_in_another_process() -> None:
+    X, _ = blobs(137, 100)
+    expected = SHADE(**{**QUICK, "network": (64, 32)}, selection="branches", n_jobs=1).fit(X)
+    threads = torch.get_num_threads()
+    for count in (1, 2, 3):
+        torch.set_num_threads(count)
+        try:
+            model = SHADE(**{**QUICK, "network": (64, 32)}, selection="branches", n_jobs=count).fit(X)
+        finally:
+            torch.set_num_threads(threads)
+        assert np.array_equal(model.embedding_, expected.embedding_)
+        assert np.array_equal(model.labels_, expected.labels_)
+    script = (
+        "import numpy as np, sys; from shade import SHADE; from tests.estimators.test_shade import QUICK, blobs;"
+        "m = SHADE(**{**QUICK, 'network': (64, 32)}, selection='branches').fit(blobs(137, 100)[0]);"
+        "sys.stdout.buffer.write(m.embedding_.tobytes())"
+    )
+    root = Path(__file__).parents[2]
+    output = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True, cwd=root).stdout
+    assert output == expected.embedding_.tobytes()
+
+
+def test_global_random_states_are_untouched_and_without_seed_results_differ() -> None:
+    X, _ = blobs(100)
+    numpy_state, torch_state = np.random.get_state(), torch.random.get_rng_state()
+    first, second = (SHADE(**{**QUICK, "random_state": None}, selection="branches").fit(X) for _ in range(2))
+    after = np.random.get_state()
+    assert after[0] == numpy_state[0]
+    assert np.array_equal(after[1], numpy_state[1])
+    assert torch.equal(torch.random.get_rng_state(), torch_state)
+    assert not np.array_equal(first.embedding_, second.embedding_)
+
+
+@pytest.mark.parametrize("seed", [np.int64(3), np.random.RandomState(3), np.random.default_rng(3)])
+def test_every_kind_of_random_state_is_taken(seed: object) -> None:
+    X, _ = blobs(60)
+    assert SHADE(**{**QUICK, "random_state": seed}, selection="branches").fit(X).n_iter_ == 3
+
+
+def test_a_second_fit_starts_afresh() -> None:
+    X, _ = blobs(100)
+    model = SHADE(**QUICK, selection="branches").fit(X)
+    before = model.embedding_
+    assert np.array_equal(model.fit(X).embedding_, before)
+    model.fit(X[:50, :4])
+    assert model.embedding_.shape == (50, 3)
+    assert model.n_features_in_ == 4
+
+
+def test_fit_changes_no_parameter() -> None:
+    X, _ = blobs(100)
+    model = SHADE(**QUICK, selection="branches", n_jobs=None, min_cluster_size=None)
+    before = dict(model.get_params())
+    model.fit(X)
+    assert model.get_params() == before
+
+
+def test_clone_and_pickle(fitted: tuple[SHADE, np.ndarray, np.ndarray]) -> None:
+    model, X, _ = fitted
+    assert clone(model).get_params() == model.get_params()
+    again = pickle.loads(pickle.dumps(model))
+    assert np.array_equal(again.predict(X), model.labels_)
+
+
+def test_data_frames_carry_names_in_and_out() -> None:
+    X, _ = blobs(100, 4)
+    frame = pd.DataFrame(X, columns=list("abcd"), index=np.arange(100) + 7)
+    model = SHADE(**QUICK, selection="branches").set_output(transform="pandas").fit(frame)
+    assert list(model.feature_names_in_) == list("abcd")
+    embedded = model.transform(frame)
+    assert list(embedded.columns) == ["shade0", "shade1", "shade2"]
+    assert list(embedded.index) == list(frame.index)
+    assert np.array_equal(model.predict(frame), model.labels_)
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(frame.rename(columns={"a": "z"}))
+
+
+def test_a_read_only_memmap_a_tensor_and_a_list_give_the_result_of_the_array(tmp_path: Path) -> None:
+    X, _ = blobs(100)
+    np.save(tmp_path / "X.npy", X)
+    expected = SHADE(**QUICK, selection="branches").fit(X).embedding_
+    for other in (np.load(tmp_path / "X.npy", mmap_mode="r"), torch.from_numpy(X), X.tolist()):
+        assert np.array_equal(SHADE(**QUICK, selection="branches").fit(other).embedding_, expected)
+
+
+def test_whole_numbers_and_booleans_are_data_too() -> None:
+    X = (blobs(100)[0] > 0)
+    assert SHADE(**QUICK, selection="branches").fit(X).labels_.shape == (100,)
+    assert SHADE(**QUICK, selection="branches").fit(X.astype(np.uint8)).labels_.shape == (100,)
+
+
+@pytest.mark.filterwarnings("ignore::shade._errors.ShadeWarning")
+def test_images_keep_their_shape_for_the_convolutional_network() -> None:
+    random = np.random.default_rng(0)
+    for shape in ((60, 1, 9, 8), (60, 9, 8), (60, 3, 9, 8)):
+        X = random.normal(size=shape)
+        model = SHADE(epochs=2, network="conv", embedding_size=2, standardize="global", selection="branches")
+        model.fit(X)
+        assert np.array_equal(model.predict(X), model.labels_)
+        assert model.inverse_transform(model.embedding_).shape == X.shape
+    with pytest.raises(ValueError, match=r"X has samples of shape \(9, 8\), but SHADE is expecting \(3, 9, 8\)"):
+        model.predict(X[:, 0])
+    flat = SHADE(epochs=2, embedding_size=2, selection="branches").fit(X)
+    assert flat.n_features_in_ == 3 * 9 * 8
+
+
+class Own(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.down, self.up = nn.Linear(8, 2), nn.Linear(2, 8)
+
+    def encode(self, x: torch.Tensor) -> torch.Tensor:
+        return self.down(x)
+
+    def decode(self, z: torch.Tensor) -> torch.Tensor:
+        return self.up(z)
+
+
+def test_a_module_of_the_users_is_trained_as_a_copy() -> None:
+    X, _ = blobs(100)
+    module = Own()
+    before = module.down.weight.clone()
+    model = SHADE(network=module, epochs=2, ensemble=2, selection="branches", random_state=0).fit(X)
+    assert model.embedding_.shape == (100, 4)
+    assert torch.equal(module.down.weight, before)
+    assert np.array_equal(model.predict(X), model.labels_)
+
+
+def test_callbacks_and_early_stopping() -> None:
+    X, _ = blobs(100)
+    seen: list[float] = []
+    stopping = EarlyStopping(patience=1, min_delta=1.0)
+    model = SHADE(**{**QUICK, "epochs": 50}, selection="branches", callbacks=[stopping, lambda r: seen.append(r["loss"])])
+    model.fit(X)
+    assert model.n_iter_ == len(seen) == 2
+    with pytest.raises(ValueError, match="The 'callbacks' parameter"):
+        SHADE(**QUICK, callbacks=[1]).fit(X)
+
+
+# One fit, many answers
+
+
+def test_recluster_gives_another_clustering_and_leaves_this_one(fitted: tuple[SHADE, np.ndarray, np.ndarray]) -> None:
+    model, X, _ = fitted
+    before = model.labels_.copy()
+    for k in (1, 2, 3):
+        other = model.recluster(n_clusters=k)
+        assert other.n_clusters_ == k
+        assert np.array_equal(other.predict(X), other.labels_)
+    cut = model.recluster(distance=float(np.median(model.dc_tree_.height)))
+    assert np.array_equal(cut.predict(X), cut.labels_)
+    dense = model.recluster(min_points=12)
+    assert dense.min_points == 12
+    assert dense.dc_tree_.height.sum() > model.dc_tree_.height.sum()
+    assert np.array_equal(dense.predict(X), dense.labels_)
+    assert np.array_equal(model.recluster().labels_, before)
+    assert np.array_equal(model.labels_, before)
+    assert model.min_points == 5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"n_clusters": 0}, r"The 'n_clusters' parameter of recluster must be an int in the range \[1, inf\) or None"),
+        ({"n_clusters": 10_000}, r"The 'n_clusters' parameter must be an int in the range \[1, \d+\], the number of"),
+        ({"distance": -1.0}, r"The 'distance' parameter of recluster must be a float in the range \[0.0, inf\)"),
+        ({"min_points": 1}, r"The 'min_points' parameter of recluster must be an int in the range \[2, inf\) or None"),
+        ({"min_points": 10_000}, r"n_samples = 400, fewer than min_points = 10000"),
+        ({"n_clusters": 2, "distance": 1.0}, r"exclude each other"),
+    ],
+)
+def test_recluster_says_what_it_wants(
+    fitted: tuple[SHADE, np.ndarray, np.ndarray], arguments: dict[str, object], sentence: str
+) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        fitted[0].recluster(**arguments)
+
+
+def test_assign_noise_leaves_no_noise_and_labels_as_they_are() -> None:
+    X, _ = blobs(300)
+    X = np.vstack([X, np.random.default_rng(0).uniform(-40, 40, size=(40, 8))])
+    model = SHADE(**{**QUICK, "epochs": 20}, selection="branches").fit(X)
+    noise = model.labels_ < 0
+    assert noise.any()
+    for strategy in ("nearest", "tree"):
+        labels = model.assign_noise(strategy)
+        assert labels.min() == 0
+        assert np.array_equal(labels[~noise], model.labels_[~noise])
+    assert np.array_equal(model.labels_ < 0, noise)
+    with pytest.raises(ValueError, match=r"The 'strategy' parameter of assign_noise must be 'nearest' or 'tree'"):
+        model.assign_noise("guess")
+
+
+def test_much_noise_is_told_with_a_remedy() -> None:
+    X = np.random.default_rng(0).normal(size=(3000, 10))
+    X += 20 * np.random.default_rng(1).normal(size=(10, 10))[np.arange(3000) % 10]
+    with pytest.warns(ShadeWarning, match=r"of the points are noise.*assign_noise\(\)"):
+        SHADE(epochs=1, selection="structure", random_state=3, network=(16,)).fit(np.repeat(X[:100], 1, 0))
+
+
+# What it refuses
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"min_points": 1}, "The 'min_points' parameter of SHADE must be an int in the range [2, inf). Got 1 instead."),
+        ({"min_points": 2.0}, "The 'min_points' parameter of SHADE must be an int in the range [2, inf). Got 2.0"),
+        ({"selection": "best"}, "must be 'structure', 'branches' or 'information'. Got 'best' instead."),
+        ({"min_cluster_size": 1}, "must be an int in the range [2, inf) or None. Got 1 instead."),
+        ({"ensemble": 0}, "The 'ensemble' parameter of SHADE"),
+        ({"embedding_size": 0}, "The 'embedding_size' parameter of SHADE"),
+        ({"tree": "oak"}, "The 'tree' parameter of SHADE must be 'batch' or 'complete'. Got 'oak' instead."),
+        ({"distance": "cosine"}, "The 'distance' parameter of SHADE must be 'sqeuclidean' or 'euclidean'."),
+        ({"density_unit": 1}, "The 'density_unit' parameter of SHADE"),
+        ({"reconstruction": "max"}, "The 'reconstruction' parameter of SHADE"),
+        ({"standardize": True}, "must be 'feature', 'global' or False. Got True instead."),
+        ({"epochs": 0}, "The 'epochs' parameter of SHADE"),
+        ({"batch_size": 4}, "The 'batch_size' parameter of SHADE must be an int in the range [min_points, inf)"),
+        ({"learning_rate": 0}, "The 'learning_rate' parameter of SHADE must be a float in the range (0.0, inf)."),
+        ({"learning_rate": float("nan")}, "The 'learning_rate' parameter of SHADE"),
+        ({"density_weight": -1}, "The 'density_weight' parameter of SHADE must be a float in the range [0.0, inf)."),
+        ({"verbose": -1}, "The 'verbose' parameter of SHADE"),
+        ({"n_jobs": 0}, "The 'n_jobs' parameter of SHADE must be an int other than 0 or None. Got 0 instead."),
+        ({"network": (10, 0)}, "The 'network' parameter of SHADE must be a sequence of ints"),
+        ({"network": "transformer"}, "Got 'transformer' instead."),
+        ({"network": nn.Linear(2, 2)}, "Got a Linear without 'encode' and 'decode' instead."),
+        ({"network": "conv"}, 'network="conv" needs images of shape'),
+        ({"device": "cuda:99"}, "The 'device' parameter asks for 'cuda:99', which is not available here."),
+        ({"device": "abacus"}, "The 'device' parameter must be 'auto', 'cpu', 'cuda', 'cuda:N' or 'mps'."),
+        ({"device": "meta"}, "The 'device' parameter must be 'auto', 'cpu', 'cuda', 'cuda:N' or 'mps'."),
+    ],
+)
+def test_bad_parameters_get_one_clear_sentence(change: dict[str, object], sentence: str) -> None:
+    model = SHADE(**{**QUICK, **change})
+    with pytest.raises(ValueError) as caught:
+        model.fit(blobs(60)[0])
+    assert sentence in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def spoil(value: float) -> np.ndarray:
+    X = blobs(60)[0]
+    X[7, 3] = value
+    return X
+
+
+@pytest.mark.parametrize(
+    ("X", "sentence"),
+    [
+        (spoil(np.nan), "Input X contains NaN in row 7, column 3"),
+        (spoil(np.inf), "Input X contains infinity in row 7, column 3"),
+        (np.empty((0, 3)), "0 sample(s)"),
+        (np.empty((10, 0)), "0 feature(s)"),
+        (np.ones((4, 3)), "n_samples = 4, fewer than min_points = 5"),
+        (np.ones((20, 3)) * 1j, "Complex data not supported"),
+        (np.array([["a", "b"]] * 20), "dtype"),
+        (np.ones(20), "Expected 2D array"),
+        (np.full((20, 2), 1e300) * np.arange(20)[:, None], "too large to be standardised"),
+    ],
+)
+def test_bad_data_gets_one_clear_sentence_and_changes_nothing(X: np.ndarray, sentence: str) -> None:
+    good = blobs(60)[0]
+    model = SHADE(**QUICK, selection="branches").fit(good)
+    before = dict(vars(model))
+    with pytest.raises((ValueError, TypeError)) as caught:
+        model.fit(X)
+    assert sentence in str(caught.value)
+    assert vars(model) == before
+    fresh = SHADE(**QUICK)
+    with pytest.raises((ValueError, TypeError)):
+        fresh.fit(X)
+    assert not [name for name in vars(fresh) if name.endswith("_")]
+
+
+def test_predict_refuses_another_number_of_columns_and_unfitted_models() -> None:
+    X = blobs(60)[0]
+    model = SHADE(**QUICK, selection="branches")
+    for method in (model.predict, model.transform, model.score_samples, model.inverse_transform):
+        with pytest.raises(NotFittedError):
+            method(X)
+    for action in (model.assign_noise, model.recluster, lambda: model.save("x.shade")):
+        with pytest.raises(NotFittedError):
+            action()
+    model.fit(X)
+    with pytest.raises(ValueError, match="X has 5 features, but SHADE is expecting 8 features"):
+        model.predict(X[:, :5])
+    with pytest.raises(ValueError, match="Z has 8 columns, but the embedding of this SHADE has 3"):
+        model.inverse_transform(X)
+    with pytest.raises(ValueError, match="NaN in row 7, column 3"):
+        model.predict(spoil(np.nan))
+
+
+def test_values_too_large_for_single_precision_are_refused_where_they_are_not_standardised() -> None:
+    with pytest.raises(ValueError, match="too large for single precision"):
+        SHADE(**QUICK, standardize=False).fit(blobs(60)[0] * 1e40)
+    assert SHADE(**QUICK, selection="branches").fit(blobs(60)[0] * 1e40).n_iter_ == 3
+
+
+def test_device_errors_are_value_errors() -> None:
+    assert issubclass(DeviceError, ValueError)
+
+
+# What is odd but fine
+
+
+@pytest.mark.filterwarnings("ignore::shade._errors.ShadeWarning")
+@pytest.mark.parametrize("selection", ["structure", "branches", "information"])
+@pytest.mark.parametrize(
+    "X",
+    [
+        np.ones((40, 3)),
+        np.repeat(np.random.default_rng(0).normal(size=(3, 4)), 20, axis=0),
+        np.random.default_rng(0).normal(size=(30, 1)),
+        np.random.default_rng(0).normal(size=(5, 3)),
+        np.hstack([np.random.default_rng(0).normal(size=(50, 2)), np.full((50, 1), 1e9)]),
+    ],
+    ids=["constant", "duplicates", "one column", "as many rows as min_points", "a constant column"],
+)
+def test_odd_data_gets_a_sensible_answer(X: np.ndarray, selection: str) -> None:
+    model = SHADE(**QUICK, selection=selection).fit(X)
+    assert np.isfinite(model.embedding_).all()
+    assert model.n_clusters_ >= 1
+    assert np.isfinite(model.cluster_persistence_).all()
+    assert np.array_equal(model.predict(X), model.labels_)
+
+
+def test_constant_data_is_one_cluster_and_separate_duplicates_are_their_own() -> None:
+    constant = SHADE(**QUICK, selection="branches").fit(np.ones((40, 3)))
+    assert set(constant.labels_) == {0}
+    X = np.repeat(np.random.default_rng(0).normal(size=(3, 4)), 20, axis=0)
+    for selection in ("branches", "information"):
+        model = SHADE(**QUICK, selection=selection).fit(X)
+        assert adjusted_rand_score(np.repeat(np.arange(3), 20), model.labels_) == 1.0
+
+
+def test_a_single_blob_is_mostly_one_cluster() -> None:
+    X = np.random.default_rng(0).normal(size=(300, 5))
+    model = SHADE(**QUICK, selection="information").fit(X)
+    assert model.n_clusters_ <= 4

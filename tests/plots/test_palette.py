@@ -1,0 +1,43 @@
+"""Colours stay the same and can be told apart."""
+
+import numpy as np
+import pytest
+
+from shade.plots import NOISE_COLOUR, cluster_colours
+from shade.plots.palette import _appearance, _difference
+
+
+@pytest.mark.parametrize("n", [0, 1, 8, 9, 50, 500])
+def test_colours_are_so_many_and_can_be_shown(n):
+    colours = cluster_colours(n)
+    assert colours.shape == (n, 3)
+    assert np.all((colours >= 0.0) & (colours <= 1.0))
+
+
+def test_the_colour_of_a_cluster_does_not_depend_on_their_number():
+    np.testing.assert_array_equal(cluster_colours(60)[:13], cluster_colours(13))
+
+
+def test_changing_the_result_does_not_change_the_palette():
+    cluster_colours(3)[:] = 0.5
+    assert not np.any(np.all(cluster_colours(3) == 0.5, axis=1))
+
+
+@pytest.mark.parametrize(("n", "least"), [(8, 0.07), (20, 0.055), (40, 0.03)])
+def test_colours_are_told_apart_by_readers_with_and_without_red_or_green_cones(n, least):
+    # A difference of 0.02 in OKLab is about the smallest that people notice.
+    looks = _appearance(np.vstack([cluster_colours(n), np.ones(3), NOISE_COLOUR]))
+    for i in range(1, n):
+        assert _difference(looks[:i], looks[i]).min() > least, f"colour {i} looks like an earlier one"
+    for i in range(n):
+        assert _difference(looks[-2:], looks[i]).min() > least, f"colour {i} looks like paper or noise"
+
+
+def test_noise_is_light_grey():
+    assert len(set(NOISE_COLOUR)) == 1 and 0.7 < NOISE_COLOUR[0] < 0.95
+
+
+def test_appearance_agrees_with_known_oklab_values():
+    white, red = _appearance(np.array([[1.0, 1.0, 1.0], [1.0, 0.0, 0.0]]))[:, 0]
+    np.testing.assert_allclose(white, [1.0, 0.0, 0.0], atol=1e-4)
+    np.testing.assert_allclose(red, [0.62796, 0.22486, 0.12585], atol=1e-4)
