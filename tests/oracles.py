@@ -230,7 +230,7 @@ def branch_tree(root: Node, smallest: int, rule: str) -> Candidate:
 
     top = follow(root, math.inf)
     positive = [v.height for v in root.walk() if v.height > 0]
-    floor = min(positive) if positive else 1.0
+    floor = min(positive) * 2.0**-10 if positive else 1.0  # points that coincide: ten octaves closer
     for c in top.walk():
         if c is top:
             continue
@@ -379,3 +379,9 @@ def draw_spanning_tree(seed: int, n: int, ties: bool = False) -> tuple[np.ndarra
         weights = np.floor(weights / weights.mean() * rng.integers(2, 12))
     shuffled = rng.permutation(n - 1)
     return np.array(edges)[shuffled], weights[shuffled]
+
+
+def expand_steps(steps: np.ndarray) -> np.ndarray:
+    """dc-distances among points in tree order from the distance of each to the one before it."""
+    n = len(steps)
+    return np.array([[max(steps[min(i, j) + 1 : max(i, j) + 1], default=0.0) for j in range(n)] for i in range(n)])

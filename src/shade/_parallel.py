@@ -14,8 +14,10 @@ if TYPE_CHECKING:
     import torch
 
 # Matrix products round differently on different numbers of threads, and training amplifies the last bit. Training
-# on a CPU therefore always runs on this many threads: a seed gives the same labels whatever the thread count.
-TRAINING_THREADS = 2
+# on a CPU therefore always runs on one: a seed gives the same labels whatever the thread count, other cores prepare
+# the targets, and no thread spins waiting for another on a busy machine.
+TRAINING_THREADS = 1
+FEW_ITEMS = 256  # not worth starting threads for
 
 
 def count_threads(n_jobs: int | None) -> int:
@@ -34,7 +36,7 @@ def run_chunks(
     # Several slices a thread even out slices of unequal cost; the kernels hold no interpreter lock.
     size = max(1, min(chunk, -(-count // (4 * threads))))
     slices = [(start, min(start + size, count)) for start in range(0, count, size)]
-    if threads == 1 or len(slices) <= 1:
+    if threads == 1 or count < FEW_ITEMS:
         for start, stop in slices:
             kernel(*arguments, start, stop)
         return

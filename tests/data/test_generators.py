@@ -73,10 +73,10 @@ def test_a_generator_goes_on_from_call_to_call(generator):
 
 
 def test_global_random_state_is_not_touched():
-    before = np.random.get_state()[1].copy()  # noqa: NPY002
+    before = np.random.get_state()[1].copy()
     make_three_clusters(30, random_state=0)
     make_three_clusters(30)
-    np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
+    np.testing.assert_array_equal(np.random.get_state()[1], before)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from sklearn.metrics import adjusted_rand_score
 from torch import nn
 
 import shade
-from shade import SHADE
+from shade import SHADE, DCTreeClustering
 from shade._errors import DeviceError, ShadeWarning
 from shade.data import make_three_clusters
 from shade.network import EarlyStopping
@@ -250,7 +250,7 @@ def test_a_read_only_memmap_a_tensor_and_a_list_give_the_result_of_the_array(tmp
 
 
 def test_whole_numbers_and_booleans_are_data_too() -> None:
-    X = (blobs(100)[0] > 0)
+    X = blobs(100)[0] > 0
     assert SHADE(**QUICK, selection="branches").fit(X).labels_.shape == (100,)
     assert SHADE(**QUICK, selection="branches").fit(X.astype(np.uint8)).labels_.shape == (100,)
 
@@ -296,7 +296,9 @@ def test_callbacks_and_early_stopping() -> None:
     X, _ = blobs(100)
     seen: list[float] = []
     stopping = EarlyStopping(patience=1, min_delta=1.0)
-    model = SHADE(**{**QUICK, "epochs": 50}, selection="branches", callbacks=[stopping, lambda r: seen.append(r["loss"])])
+    model = SHADE(
+        **{**QUICK, "epochs": 50}, selection="branches", callbacks=[stopping, lambda r: seen.append(r["loss"])]
+    )
     model.fit(X)
     assert model.n_iter_ == len(seen) == 2
     with pytest.raises(ValueError, match="The 'callbacks' parameter"):
@@ -358,10 +360,10 @@ def test_assign_noise_leaves_no_noise_and_labels_as_they_are() -> None:
 
 
 def test_much_noise_is_told_with_a_remedy() -> None:
-    X = np.random.default_rng(0).normal(size=(3000, 10))
-    X += 20 * np.random.default_rng(1).normal(size=(10, 10))[np.arange(3000) % 10]
-    with pytest.warns(ShadeWarning, match=r"of the points are noise.*assign_noise\(\)"):
-        SHADE(epochs=1, selection="structure", random_state=3, network=(16,)).fit(np.repeat(X[:100], 1, 0))
+    random = np.random.default_rng(3)
+    X = np.repeat(20 * random.normal(size=(10, 10)), 300, axis=0) + random.normal(size=(3000, 10))
+    with pytest.warns(ShadeWarning, match=r"^\d\d% of the points are noise.*assign_noise\(\)"):
+        DCTreeClustering(selection="structure").fit(X)
 
 
 # What it refuses
@@ -500,7 +502,8 @@ def test_constant_data_is_one_cluster_and_separate_duplicates_are_their_own() ->
         assert adjusted_rand_score(np.repeat(np.arange(3), 20), model.labels_) == 1.0
 
 
-def test_a_single_blob_is_mostly_one_cluster() -> None:
+@pytest.mark.filterwarnings("ignore::shade._errors.ShadeWarning")
+def test_a_single_blob_is_not_torn_into_many() -> None:
     X = np.random.default_rng(0).normal(size=(300, 5))
     model = SHADE(**QUICK, selection="information").fit(X)
-    assert model.n_clusters_ <= 4
+    assert 1 <= model.n_clusters_ <= 4

@@ -24,14 +24,15 @@ def test_the_order_of_a_batch_holds_the_dc_distances_among_its_points() -> None:
         X = draw_points(seed)
         n = len(X)
         min_points = 1 + seed % (n + 3)  # a batch may have fewer points than min_points
-        order, weights, out = np.empty(n, np.int64), np.empty(n), np.full((n, n), -1.0)
+        order, weights = np.empty(n, np.int64), np.empty(n)
         prim.batch_order(oracles.squared_distances(X), min_points, order, weights)
         assert sorted(order.tolist()) == list(range(n)), f"{seed=}"
         assert order[0] == 0
         assert weights[0] == 0.0
-        prim.running_maximum(weights, out)
         expected = oracles.minimax_distances(oracles.mutual_reachability(X, min(min_points, n)))
-        np.testing.assert_allclose(out, expected[np.ix_(order, order)], rtol=1e-9, err_msg=f"{seed=}")
+        np.testing.assert_allclose(
+            oracles.expand_steps(weights), expected[np.ix_(order, order)], rtol=1e-9, err_msg=f"{seed=}"
+        )
 
 
 def test_products_on_and_above_the_diagonal_become_squared_distances() -> None:

@@ -12,6 +12,7 @@ import numba
 import numpy as np
 
 from shade._kernels import prim
+from shade._kernels.density_loss import loss_and_gradient
 from shade.density import DCTree, core_distances, minimum_spanning_tree, mutual_reachability, targets
 from shade.density.search import AllPairs, KDTree, ProductBlocks
 from shade.stability import StructureTree, cut_at_distance, select_clusters, select_n_clusters
@@ -45,11 +46,17 @@ def check_trees(X: np.ndarray, min_points: int) -> DCTree:
 
 
 def check_batch(X: np.ndarray, min_points: int) -> None:
-    order, weights, out = np.empty(len(X), np.int64), np.empty(len(X)), np.empty((len(X), len(X)))
+    order, weights = np.empty(len(X), np.int64), np.empty(len(X))
     prim.batch_order(oracles.squared_distances(X), min_points, order, weights)
-    prim.running_maximum(weights, out)
     expected = oracles.minimax_distances(oracles.mutual_reachability(X, min_points))
-    np.testing.assert_allclose(out, expected[np.ix_(order, order)], rtol=1e-9)
+    np.testing.assert_allclose(oracles.expand_steps(weights), expected[np.ix_(order, order)], rtol=1e-9)
+    distances = np.sqrt(oracles.squared_distances(X[order]))
+    for squared in (True, False):
+        gradient = np.zeros(X.T.shape)
+        loss = loss_and_gradient(np.ascontiguousarray(X[order].T), weights, squared, gradient)
+        errors = oracles.expand_steps(weights) - (distances**2 if squared else distances)
+        np.testing.assert_allclose(loss, np.mean(errors**2), rtol=1e-5, atol=1e-12)
+        assert np.isfinite(gradient).all()
     for wide in (X, np.tile(X, (1, 40))):
         rows, steps = targets.batch_order(wide.astype(np.float32), min_points)
         assert sorted(rows.tolist()) == list(range(len(X)))

@@ -43,5 +43,5 @@ def test_stopping_early_leaves_no_thread_behind() -> None:
 
 def test_batches_without_targets_are_passed_on() -> None:
     [batch] = prepare_batches([np.arange(4)], None, torch.device("cpu"))
-    assert batch.targets is None
+    assert batch.steps is None
     assert batch.rows.tolist() == [0, 1, 2, 3]

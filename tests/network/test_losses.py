@@ -6,7 +6,7 @@ import torch
 
 from shade.density import DCTree
 from shade.density.targets import batch_order, targets_of_batches, targets_of_tree
-from shade.network.losses import density_loss, expand_targets, reconstruction_loss
+from shade.network.losses import density_loss, expand_steps, pairwise_density_loss, reconstruction_loss
 
 
 def random_batch(seed: int, n: int = 40, d: int = 6) -> torch.Tensor:
@@ -28,21 +28,36 @@ def test_reconstruction_loss_sums_over_all_axes_of_an_image() -> None:
 
 @pytest.mark.parametrize("distance", ["sqeuclidean", "euclidean"])
 def test_density_loss_is_the_mean_over_all_ordered_pairs(distance: str) -> None:
-    z = random_batch(0, 17, 3).double()
-    targets = torch.rand(17, 17, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    z = random_batch(0, 17, 3)
+    steps = torch.rand(17, generator=torch.Generator().manual_seed(0))
     total = 0.0
     for i in range(17):
         for j in range(17):
+            target = float(steps[min(i, j) + 1 : max(i, j) + 1].max()) if i != j else 0.0
             squared = float(((z[i] - z[j]) ** 2).sum())
-            total += (float(targets[i, j]) - (squared if distance == "sqeuclidean" else squared**0.5)) ** 2
-    assert density_loss(z, targets, distance).item() == pytest.approx(total / 17**2, rel=1e-4)
+            total += (target - (squared if distance == "sqeuclidean" else squared**0.5)) ** 2
+    assert density_loss(z, steps, distance).item() == pytest.approx(total / 17**2, rel=1e-4)
+    assert pairwise_density_loss(z, expand_steps(steps), distance).item() == pytest.approx(total / 17**2, rel=1e-4)
+
+
+@pytest.mark.parametrize("distance", ["sqeuclidean", "euclidean"])
+@pytest.mark.parametrize("n", [1, 2, 3, 65, 500])
+def test_the_fused_loss_and_its_gradient_equal_autograd_over_the_matrix(distance: str, n: int) -> None:
+    z = random_batch(n, n, 10).requires_grad_()
+    steps = 3 * torch.rand(n, generator=torch.Generator().manual_seed(n))
+    expected = pairwise_density_loss(z, expand_steps(steps), distance)
+    [gradient] = torch.autograd.grad(7.0 * expected, z)
+    found = density_loss(z, steps, distance)
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-6)
+    torch.testing.assert_close(torch.autograd.grad(7.0 * found, z)[0], gradient, rtol=1e-3, atol=1e-6)
 
 
 @pytest.mark.parametrize("distance", ["sqeuclidean", "euclidean"])
 def test_density_loss_has_finite_gradients_where_points_coincide(distance: str) -> None:
-    z = torch.zeros(6, 2, requires_grad=True)
-    density_loss(z, torch.ones(6, 6), distance).backward()
-    assert torch.isfinite(z.grad).all()
+    for loss in (density_loss, lambda z, steps, kind: pairwise_density_loss(z, expand_steps(steps), kind)):
+        z = torch.zeros(6, 2, requires_grad=True)
+        loss(z, torch.ones(6), distance).backward()
+        assert torch.isfinite(z.grad).all()
 
 
 @pytest.mark.parametrize("columns", [2, 20, 33, 300])
@@ -52,7 +67,7 @@ def test_expanded_steps_of_a_batch_are_its_dc_distances(columns: int) -> None:
         order, steps = batch_order(points, 5)
         assert sorted(order) == list(range(60))
         expected = DCTree.from_points(points, 5).dc_distances(order)
-        np.testing.assert_allclose(expand_targets(torch.from_numpy(steps)).numpy(), expected, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(expand_steps(torch.from_numpy(steps)).numpy(), expected, rtol=1e-5, atol=1e-6)
 
 
 def test_targets_of_a_tree_are_the_dc_distances_among_all_data() -> None:
@@ -61,9 +76,7 @@ def test_targets_of_a_tree_are_the_dc_distances_among_all_data() -> None:
     rows = np.random.default_rng(0).choice(200, 50, replace=False)
     ordered, steps = targets_of_tree(tree, mean_edge=False)(rows)
     assert set(ordered) == set(rows)
-    np.testing.assert_allclose(
-        expand_targets(torch.from_numpy(steps)).numpy(), tree.dc_distances(ordered), rtol=1e-6
-    )
+    np.testing.assert_allclose(expand_steps(torch.from_numpy(steps)).numpy(), tree.dc_distances(ordered), rtol=1e-6)
 
 
 def test_the_mean_edge_makes_targets_free_of_the_unit() -> None:
@@ -84,13 +97,3 @@ def test_targets_of_coinciding_points_are_zero_in_any_unit() -> None:
     for mean_edge in (False, True):
         _, steps = targets_of_batches(points, 5, mean_edge=mean_edge)(np.arange(20))
         assert not steps.any()
-
-
-def test_torch_expansion_for_other_devices_equals_the_kernel() -> None:
-    steps = torch.rand(50, generator=torch.Generator().manual_seed(1))
-    expected = expand_targets(steps)
-    meta = expand_targets(steps.to("meta"))
-    assert meta.shape == expected.shape
-    below = torch.ones((50, 50), dtype=torch.bool).tril(-1)
-    lower = torch.where(below, steps[:, None], 0.0).cummax(dim=0).values.tril(-1)
-    torch.testing.assert_close(lower + lower.T, expected)

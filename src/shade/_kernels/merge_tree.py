@@ -20,7 +20,10 @@ def find_root(parent, node):
 
 @kernel
 def merge_edges(edges, left, right, size):
-    """Join points along edges that come lightest first; children are ordered by their smallest row."""
+    """Join points along edges that come lightest first; children are ordered by their smallest row.
+
+    Returns whether the edges are a tree: False as soon as one joins points that are joined already.
+    """
     merges = edges.shape[0]
     n = merges + 1
     parent = np.arange(n)  # union-find over the points
@@ -30,6 +33,8 @@ def merge_edges(edges, left, right, size):
     for t in range(merges):
         a = find_root(parent, edges[t, 0])
         b = find_root(parent, edges[t, 1])
+        if a == b:
+            return False
         if smallest[a] > smallest[b]:
             a, b = b, a
         left[t] = node[a]
@@ -43,6 +48,7 @@ def merge_edges(edges, left, right, size):
         count[a] = total
         node[a] = n + t
         size[t] = total
+    return True
 
 
 @kernel
@@ -185,10 +191,12 @@ def pair_distances(table, first, second, out):
 
 @kernel
 def consecutive_distances(table, positions, out):
-    """dc-distances between neighbours among sorted positions; out[0] is 0."""
-    out[0] = 0.0
-    for t in range(1, positions.shape[0]):
-        out[t] = range_maximum(table, positions[t - 1] + 1, positions[t] + 1)
+    """dc-distances between neighbours among sorted positions; 0 for the first and for a position met again."""
+    for t in range(positions.shape[0]):
+        if t == 0 or positions[t] == positions[t - 1]:
+            out[t] = 0.0
+        else:
+            out[t] = range_maximum(table, positions[t - 1] + 1, positions[t] + 1)
 
 
 @kernel

@@ -187,20 +187,3 @@ def batch_order(squared, k, order, weights):
         current = remaining[slot]
         order[t] = current
         weights[t] = np.sqrt(best[slot])
-
-
-@kernel
-def running_maximum(weights, out):
-    """Fill the symmetric matrix of dc-distances of a batch in Prim order (identity 2 of the design)."""
-    n = weights.shape[0]
-    if n > 0:
-        out[0, 0] = 0.0
-    for t in range(1, n):
-        weight = weights[t]
-        for s in range(t):
-            value = max(out[t - 1, s], weight)
-            out[t, s] = value
-        out[t, t] = 0.0
-    for t in range(n):
-        for s in range(t):
-            out[s, t] = out[t, s]

@@ -71,9 +71,8 @@ class DCTree:
         height = spanning_tree.weights[by_weight].astype(np.float64, copy=False)
         edges = spanning_tree.edges[by_weight].astype(np.int64, copy=False)
         left, right, size = (np.empty(n - 1, np.int64) for _ in range(3))
-        merge_tree.merge_edges(edges, left, right, size)
-        if n > 1 and size[-1] != n:
-            raise ValueError(f"The edges do not span all points: they join {size[-1]} of {n}. Give a connected tree.")
+        if not merge_tree.merge_edges(edges, left, right, size):
+            raise ValueError("The edges do not span all points: some of them close a cycle. Give a connected tree.")
         order, reachability = np.empty(n, np.int64), np.empty(n)
         merge_tree.leaf_order(left, right, height, order, reachability)
         return cls(order, reachability, left, right, height, size)

@@ -43,7 +43,8 @@ def targets_of_batches(samples: SingleArray, min_points: int, *, mean_edge: bool
 
     def targets(rows: IntArray) -> tuple[IntArray, FloatArray]:
         order, steps = batch_order(samples[rows], min_points)
-        return rows[order], steps / _positive(steps[1:].mean()) if mean_edge else steps
+        # The first step is 0 and no edge.
+        return rows[order], steps / _positive(steps.sum() / max(1, len(steps) - 1)) if mean_edge else steps
 
     return targets
 

@@ -12,7 +12,6 @@ import numpy as np
 import torch
 
 from shade._arrays import FloatArray, IntArray
-from shade.network.losses import expand_targets
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -25,10 +24,10 @@ AHEAD = 8
 
 @dataclass(frozen=True)
 class Batch:
-    """The rows of a batch, in the order of their tree, and their matrix of dc-distances where it is wanted."""
+    """The rows of a batch, and where the density loss is wanted the steps of its tree: the rows are in its order."""
 
     rows: torch.Tensor
-    targets: torch.Tensor | None
+    steps: torch.Tensor | None
 
 
 def shuffle_batches(n_samples: int, batch_size: int, smallest: int, random: np.random.Generator) -> list[IntArray]:
@@ -45,22 +44,14 @@ def prepare_batches(batches: Iterable[IntArray], targets: Targets | None, device
 
     The targets do not depend on the network, and the kernels and products behind them hold no interpreter lock.
     """
-    if targets is None:
-        for rows in batches:
-            yield Batch(torch.from_numpy(rows), None)
-        return
 
     def prepare(rows: IntArray) -> Batch:
+        if targets is None:
+            return Batch(torch.from_numpy(rows).to(device), None)
         ordered, steps = targets(rows)
-        single = torch.from_numpy(steps.astype(np.float32))
-        return Batch(torch.from_numpy(ordered), expand_targets(single) if device.type == "cpu" else single)
+        return Batch(torch.from_numpy(ordered).to(device), torch.from_numpy(steps.astype(np.float32)).to(device))
 
-    for batch in compute_ahead(prepare, batches):
-        if device.type == "cpu":
-            yield batch
-        else:
-            assert batch.targets is not None
-            yield Batch(batch.rows, expand_targets(batch.targets.to(device, non_blocking=True)))
+    return compute_ahead(prepare, batches)
 
 
 def compute_ahead(function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:

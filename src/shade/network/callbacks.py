@@ -52,7 +52,7 @@ class EarlyStopping(Callback):
 
     def on_epoch_end(self, record: EpochRecord) -> bool:
         """Compare with the best epoch so far."""
-        if record[self.monitor] < self._best * (1.0 - self.min_delta):
+        if self._best == float("inf") or record[self.monitor] < self._best * (1.0 - self.min_delta):
             self._best = record[self.monitor]
             self._waited = 0
         else:

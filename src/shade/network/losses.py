@@ -1,10 +1,16 @@
-"""The two losses and the matrix of targets."""
+"""The two losses.
+
+A batch comes in the order of its tree, with the dc-distance of each row to the one before it: its steps. The
+dc-distance of two rows is the largest step between them.
+"""
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import torch
 
-from shade._kernels import prim
+from shade._kernels.density_loss import loss_and_gradient
 
 
 def reconstruction_loss(x: torch.Tensor, reconstruction: torch.Tensor, reduction: str) -> torch.Tensor:
@@ -13,23 +19,42 @@ def reconstruction_loss(x: torch.Tensor, reconstruction: torch.Tensor, reduction
     return loss if reduction == "mean" else loss * (x.numel() // max(1, len(x)))
 
 
-def density_loss(z: torch.Tensor, targets: torch.Tensor, distance: str) -> torch.Tensor:
+def density_loss(z: torch.Tensor, steps: torch.Tensor, distance: str) -> torch.Tensor:
     """Mean over all ordered pairs of (d_dc − e)², e being the squared or the plain Euclidean distance."""
+    if z.device.type == "cpu":
+        return cast(torch.Tensor, _FusedDensityLoss.apply(z, steps, distance == "sqeuclidean"))  # type: ignore[no-untyped-call]
+    return pairwise_density_loss(z, expand_steps(steps), distance)
+
+
+def pairwise_density_loss(z: torch.Tensor, targets: torch.Tensor, distance: str) -> torch.Tensor:
+    """The same loss from a matrix of dc-distances, in plain torch for any device."""
     norms = z.square().sum(1)
     squared = torch.addmm(norms[:, None] + norms[None, :], z, z.T, alpha=-2.0)
     if distance == "euclidean":
-        # The square root has no slope at zero: distances below float32's resolution count as it.
-        squared = squared.clamp_min(1e-12).sqrt()
+        squared = squared.clamp_min(1e-12).sqrt()  # the square root has no slope at zero
     return torch.nn.functional.mse_loss(squared, targets)
 
 
-def expand_targets(steps: torch.Tensor) -> torch.Tensor:
-    """Matrix of dc-distances of a batch in tree order from the distance of each point to the one before it."""
+def expand_steps(steps: torch.Tensor) -> torch.Tensor:
+    """Matrix of dc-distances of a batch from its steps, in plain torch for any device."""
     n = len(steps)
-    if steps.device.type == "cpu":
-        targets = torch.empty((n, n), dtype=torch.float32)
-        prim.running_maximum(steps.numpy(), targets.numpy())
-        return targets
     below = torch.ones((n, n), dtype=torch.bool, device=steps.device).tril(-1)
     lower = torch.where(below, steps[:, None], 0.0).cummax(dim=0).values.tril(-1)
     return lower + lower.T
+
+
+class _FusedDensityLoss(torch.autograd.Function):
+    """Loss and gradient by a compiled kernel that goes over the pairs once."""
+
+    @staticmethod
+    def forward(ctx: Any, z: torch.Tensor, steps: torch.Tensor, squared: bool) -> torch.Tensor:
+        columns = z.detach().T.contiguous()
+        gradient = torch.zeros_like(columns)
+        loss = loss_and_gradient(columns.numpy(), steps.numpy(), squared, gradient.numpy())
+        ctx.save_for_backward(gradient)
+        return z.new_tensor(loss)
+
+    @staticmethod
+    def backward(ctx: Any, *slopes: torch.Tensor) -> tuple[torch.Tensor, None, None]:
+        (gradient,) = ctx.saved_tensors
+        return gradient.T * slopes[0], None, None

@@ -110,12 +110,12 @@ class Trainer:
 
     def compute_losses(self, batch: Batch) -> torch.Tensor:
         """Reconstruction loss and density loss of a batch."""
-        x = self.samples[batch.rows.to(self.samples.device)]
+        x = self.samples[batch.rows]
         z = self.network.encode(x)  # type: ignore[operator]
         reconstruction = reconstruction_loss(x, self.network.decode(z), self.settings.reconstruction)  # type: ignore[operator]
-        if batch.targets is None:
+        if batch.steps is None:
             return torch.stack([reconstruction, torch.zeros_like(reconstruction)])
-        return torch.stack([reconstruction, density_loss(z, batch.targets, self.settings.distance)])
+        return torch.stack([reconstruction, density_loss(z, batch.steps, self.settings.distance)])
 
     def _all_batches(self) -> Iterator[IntArray]:
         """The batches of all epochs in one stream, so that targets are prepared across the ends of epochs."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from shade._arrays import FloatArray, IntArray
 from shade._kernels import condense, merge_tree
+from shade._validation import check_choice
 from shade.density.dc_tree import DCTree
 from shade.density.search import AllPairs, KDTree, make_search
 from shade.stability.selection import FlatClustering
@@ -16,7 +17,7 @@ from shade.stability.structure_tree import StructureTree
 
 STRATEGIES = ("nearest", "tree")
 
-# A new point closer to a training point than float32 can tell, relative to the largest coordinate, is that point.
+# A new point closer to a training point than float32 can tell, relative to the widest extent, is that point.
 SAME_POINT = 1e-6
 
 
@@ -58,7 +59,7 @@ class TrainingPoints:
         """
         nearest, squared = self.search.nearest(queries, self.min_points, n_jobs)
         row, distance = self.search.nearest_reachable(self.core, queries, squared[:, -1].copy(), n_jobs)
-        scale = np.abs(self.points).max()
+        scale = np.ptp(self.points, axis=0).max()
         same = squared[:, 0] <= (SAME_POINT * scale) ** 2
         row = np.where(same, nearest[:, 0], row)
         distance = np.where(same, self.core[nearest[:, 0]], distance)
@@ -81,8 +82,8 @@ def score_new_points(tree: StructureTree, attachment: Attachment) -> FloatArray:
     leaving = np.maximum(attachment.distance, branches.leaving[where])
     branch = branches.point_branch[where]
     condense.climb(branches.parent, branches.birth, branch, leaving)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return 1.0 - np.where(leaving > 0, branches.deepest[branch] / leaving, 1.0)
+    floor = tree.merges.floor
+    return 1.0 - np.maximum(branches.deepest[branch], floor) / np.maximum(leaving, floor)
 
 
 def assign_noise(
@@ -96,31 +97,44 @@ def assign_noise(
     points : ndarray of shape (n_samples, n_features)
     tree : DCTree
     strategy : {"nearest", "tree"}, default="nearest"
-        "nearest": the cluster of the nearest clustered point. "tree": the cluster that the point is density-connected
-        to first; where there are several, the one of the nearest point among those met first.
+        "nearest": the cluster of the nearest clustered point. "tree": the cluster of the nearest point among the
+        clustered points that it is density-connected to first.
     n_jobs : int, optional
     """
+    check_choice("strategy", strategy, STRATEGIES, "assign_noise")
     noise, clustered = np.flatnonzero(labels < 0), np.flatnonzero(labels >= 0)
     assigned = labels.copy()
     if len(noise) == 0 or len(clustered) == 0:
         return assigned
-    if strategy == "nearest":
-        index, _ = make_search(points[clustered]).nearest(points[noise], 1, n_jobs)
-        assigned[noise] = labels[clustered[index[:, 0]]]
-    else:
-        assigned[noise] = labels[_first_connected(labels, points, tree)[noise]]
+    index, _ = make_search(points[clustered]).nearest(points[noise], 1, n_jobs)
+    nearest = clustered[index[:, 0]]
+    if strategy == "tree":
+        nearest = _nearest_connected(noise, nearest, labels, points, tree)
+    assigned[noise] = labels[nearest]
     return assigned
 
 
-def _first_connected(labels: IntArray, points: FloatArray, tree: DCTree) -> IntArray:
-    """For each row a clustered row of least dc-distance: of the two next to it in the order, the nearer on a tie."""
+def _nearest_connected(
+    noise: IntArray, nearest: IntArray, labels: IntArray, points: FloatArray, tree: DCTree
+) -> IntArray:
+    """For each noise point the nearest among the clustered points of least dc-distance to it.
+
+    Mostly that is the nearest clustered point of all; only where it is connected later are the others searched.
+    """
     order, n = tree.order, tree.n_points
+    marked = labels[order] >= 0
     before, after = np.empty(n, np.int64), np.empty(n, np.int64)
     before_distance, after_distance = np.empty(n), np.empty(n)
-    merge_tree.nearest_marked(labels[order] >= 0, tree.reachability, before, before_distance, after, after_distance)
-    here = points[order]
-    nearer = np.linalg.norm(here - here[before], axis=1) <= np.linalg.norm(here - here[after], axis=1)
-    take_before = (before_distance < after_distance) | ((before_distance == after_distance) & nearer)
-    result = np.empty(n, np.int64)
-    result[order] = order[np.where(take_before, before, after)]
+    merge_tree.nearest_marked(marked, tree.reachability, before, before_distance, after, after_distance)
+    least = np.minimum(before_distance, after_distance)[tree.position[noise]]
+    result = nearest.copy()
+    for item in np.flatnonzero(tree.dc_distances_of_pairs(noise, nearest) > least):
+        # Points within a distance of each other are a slice of the order, ended by longer steps.
+        steps = tree.reachability > least[item]
+        position = tree.position[noise[item]]
+        start = position - int(np.argmax(steps[position::-1]))
+        stop = position + 1 + int(np.argmax(np.append(steps[position + 1 :], True)))
+        rows = order[start:stop][marked[start:stop]]
+        gaps = np.square(points[rows] - points[noise[item]]).sum(axis=1)
+        result[item] = rows[np.lexsort((rows, gaps))[0]]
     return result

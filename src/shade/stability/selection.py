@@ -74,11 +74,13 @@ def select_n_clusters(tree: StructureTree, n_clusters: int) -> FlatClustering:
     a split into several branches at one distance allows no such choice, as few as possible are left out.
     """
     available = int(tree.n_leaves[0])
-    if n_clusters > available:
+    if not 1 <= n_clusters <= available:
         raise ValueError(
             f"The 'n_clusters' parameter must be an int in the range [1, {available}], the number of separate "
             f"branches with at least {tree.smallest} points in this tree. Got {n_clusters} instead."
         )
+    if n_clusters == 1:  # everything, although the root of the paper's structure tree may own less
+        return _flatten_nodes(tree, np.array([len(tree.merges.height) - 1]), np.array([np.inf]))
     return _flatten_candidates(tree, _choose(tree, n_clusters))
 
 
@@ -87,10 +89,7 @@ def cut_at_distance(tree: StructureTree, distance: float) -> FlatClustering:
     merges = tree.merges
     parting = np.append(merges.height, np.inf)[merges.parent]
     nodes = np.flatnonzero((merges.height <= distance) & (parting > distance) & (merges.size >= tree.smallest))
-    ends = np.empty(len(merges.height))
-    condense.chain_ends(merges.height, merges.start, merges.stop, merges.parent, tree.smallest, ends)
-    limit = np.full(len(nodes), np.nextafter(distance, np.inf))
-    return _flatten(tree, nodes, parting[nodes], ends[nodes], limit, np.full(len(nodes), np.nan))
+    return _flatten_nodes(tree, nodes, np.full(len(nodes), np.nextafter(distance, np.inf)))
 
 
 def _choose(tree: StructureTree, n_clusters: int) -> IntArray:
@@ -143,29 +142,41 @@ def _flatten_candidates(tree: StructureTree, chosen: IntArray) -> FlatClustering
     return _flatten(tree, tree.node[chosen], birth, death, birth, tree.stability[chosen])
 
 
+def _flatten_nodes(tree: StructureTree, nodes: IntArray, limit: FloatArray) -> FlatClustering:
+    """Clusters that are nodes of the merge tree, but no candidates, and so have no stability."""
+    merges = tree.merges
+    ends = np.empty(len(merges.height))
+    condense.chain_ends(merges.height, merges.start, merges.stop, merges.parent, tree.smallest, ends)
+    birth = np.append(merges.height, np.inf)[merges.parent[nodes]]
+    return _flatten(tree, nodes, birth, ends[nodes], limit, np.full(len(nodes), np.nan))
+
+
 def _flatten(
     tree: StructureTree, nodes: IntArray, birth: FloatArray, death: FloatArray, limit: FloatArray, stability: FloatArray
 ) -> FlatClustering:
     """Number the clusters by size and describe each row."""
-    merges, order = tree.merges, tree.order
+    merges, order, floor = tree.merges, tree.order, tree.merges.floor
     first_row = [order[merges.start[node] : merges.stop[node]].min() for node in nodes]
     by_size = np.lexsort((first_row, -merges.size[nodes]))
     labels = np.full(len(order), -1)
     strengths = np.zeros(len(order))
-    leaving = tree.branches.leaving
+    leaving = np.maximum(tree.branches.leaving, floor)
+    death = np.maximum(death, floor)
     exemplars = []
     densest = _densest_in_branches(tree)
     for label, cluster in enumerate(by_size):
         members = slice(merges.start[nodes[cluster]], merges.stop[nodes[cluster]])
         rows = order[members]
         labels[rows] = label
-        strengths[rows] = _ratio(death[cluster], leaving[members])
+        strengths[rows] = np.minimum(death[cluster] / leaving[members], 1.0)
         exemplars.append(np.sort(rows[densest[members]]))
-    top = float(merges.height[-1])
-    persistence = 1.0 - _ratio(death, np.minimum(birth, top))
-    deepest = tree.branches.deepest[tree.branches.point_branch]
+    top = max(float(merges.height[-1]), floor)
+    persistence = 1.0 - np.minimum(death / np.clip(birth, floor, top), 1.0)
+    # Where all points are one cluster, a new one must still be no farther than they are from each other.
+    limit = np.minimum(limit, np.nextafter(top, np.inf))
+    deepest = np.maximum(tree.branches.deepest, floor)[tree.branches.point_branch]
     outlier_scores = np.empty(len(order))
-    outlier_scores[order] = 1.0 - _ratio(deepest, leaving)
+    outlier_scores[order] = 1.0 - deepest / leaving
     return FlatClustering(
         labels, strengths, outlier_scores, stability[by_size], persistence[by_size], limit[by_size], tuple(exemplars)
     )
@@ -178,10 +189,3 @@ def _densest_in_branches(tree: StructureTree) -> BoolArray:
     childless[branches.parent[1:]] = False
     own = branches.point_branch
     return childless[own] & (branches.leaving <= branches.deepest[own])
-
-
-def _ratio(smaller: AnyArray | float, larger: AnyArray) -> FloatArray:
-    """smaller / larger, at most 1, and 1 where larger is zero (points that coincide)."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.where(larger > 0, smaller / larger, 1.0)
-    return np.minimum(ratio, 1.0)

@@ -13,7 +13,12 @@ import numpy as np
 
 from shade._arrays import FloatArray, IntArray
 from shade._kernels import condense, merge_tree
+from shade._validation import Whole, check_choice, check_parameter
 from shade.density.dc_tree import DCTree
+
+# Points that coincide are infinitely dense. They count as ten octaves closer than the closest distinct points: dense
+# enough to be clusters of their own, finite, and free of the unit.
+COINCIDENCE = 2.0**-10
 
 SELECTIONS = ("structure", "branches", "information")
 
@@ -44,6 +49,12 @@ class MergeTree:
     def size(self) -> IntArray:
         """Number of points below each node."""
         return self.stop - self.start
+
+    @cached_property
+    def floor(self) -> float:
+        """The distance that points which coincide count as: far below that of the closest distinct points."""
+        positive = self.height[self.height > 0]
+        return float(positive.min()) * COINCIDENCE if len(positive) else 1.0
 
     @property
     def n_points(self) -> int:
@@ -138,7 +149,12 @@ class StructureTree:
             Fewest points of a branch. If None: `min_points` for "structure", twice that for "branches", and the
             larger of twice that and half a percent of the points for "information".
         """
+        check_choice("selection", selection, SELECTIONS, "StructureTree")
+        check_parameter("min_cluster_size", min_cluster_size, Whole(2, optional=True), "StructureTree")
+        if tree.n_points < 2:
+            raise ValueError("A structure tree needs a tree of at least two points. Got one of a single point instead.")
         smallest = min_cluster_size or smallest_branch(selection, min_points, tree.n_points)
+        check_parameter("min_points", smallest, Whole(2), "StructureTree")
         merges = MergeTree.from_reachability(tree.reachability)
         branches = BranchTree.from_merges(merges, smallest)
         if selection == "structure":
@@ -199,12 +215,10 @@ def _structure_candidates(merges: MergeTree, smallest: int) -> tuple[IntArray, I
 
 
 def _branch_stability(merges: MergeTree, branches: BranchTree, selection: str) -> FloatArray:
-    positive = merges.height[merges.height > 0]
-    floor = float(positive.min()) if len(positive) else 1.0  # duplicates count as the closest distinct points
     measure = condense.INVERSE if selection == "branches" else condense.INFORMATION
     stability = np.empty(len(branches.parent))
     condense.branch_stability(
         branches.parent, branches.birth, merges.size[branches.node], branches.point_branch, branches.leaving,
-        floor, measure, stability,
+        merges.floor, measure, stability,
     )  # fmt: skip
     return stability

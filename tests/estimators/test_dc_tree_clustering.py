@@ -1,0 +1,82 @@
+"""DCTreeClustering: the clustering step alone."""
+
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import make_blobs
+from sklearn.metrics import adjusted_rand_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from shade import DCTreeClustering
+from shade._errors import DeviceError
+
+
+def blobs(n: int = 600, d: int = 5) -> tuple[np.ndarray, np.ndarray]:
+    return make_blobs(n, d, centers=5, cluster_std=0.7, random_state=1)
+
+
+@pytest.mark.parametrize("columns", [5, 60])
+@pytest.mark.parametrize("selection", ["branches", "information"])
+def test_blobs_are_found(selection: str, columns: int) -> None:
+    X, y = blobs(1500, columns)
+    model = DCTreeClustering(selection=selection).fit(X)
+    assert model.n_clusters_ == 5
+    assert adjusted_rand_score(y, model.assign_noise()) == 1.0
+    assert np.array_equal(model.predict(X), model.labels_)
+    assert np.array_equal(model.fit_predict(X), model.labels_)
+
+
+def test_the_number_of_threads_changes_nothing() -> None:
+    X, _ = blobs(5000)
+    one, two = (DCTreeClustering(selection="branches", n_jobs=n).fit(X) for n in (1, 2))
+    assert np.array_equal(one.labels_, two.labels_)
+    assert np.array_equal(one.dc_tree_.order, two.dc_tree_.order)
+    assert np.array_equal(one.probabilities_, two.probabilities_)
+
+
+def test_it_works_in_a_pipeline_with_frames_clones_and_pickles() -> None:
+    X, _ = blobs()
+    frame = pd.DataFrame(X, columns=[f"c{i}" for i in range(5)])
+    pipeline = make_pipeline(StandardScaler(), DCTreeClustering(selection="branches"))
+    labels = pipeline.fit_predict(frame)
+    assert np.array_equal(pickle.loads(pickle.dumps(pipeline)).predict(frame), labels)
+    assert clone(pipeline[-1]).get_params() == pipeline[-1].get_params()
+
+
+def test_bad_input_changes_nothing() -> None:
+    X, _ = blobs(60)
+    model = DCTreeClustering(selection="branches").fit(X)
+    before = dict(vars(model))
+    X[3, 2] = np.nan
+    with pytest.raises(ValueError, match="Input X contains NaN in row 3, column 2"):
+        model.fit(X)
+    with pytest.raises(ValueError, match="n_samples = 3, fewer than min_points = 5"):
+        model.fit(X[:3])
+    assert vars(model) == before
+    for name, value in {"min_points": 1, "selection": "all", "min_cluster_size": 0, "n_jobs": 0}.items():
+        with pytest.raises(ValueError, match=f"The '{name}' parameter of DCTreeClustering must be"):
+            DCTreeClustering(**{name: value}).fit(blobs(60)[0])
+    with pytest.raises(DeviceError, match="not available here"):
+        DCTreeClustering(device="cuda:99").fit(blobs(60)[0])
+
+
+def test_two_hundred_thousand_points_cluster_within_two_gigabytes() -> None:
+    """Peak resident memory of a process that does nothing else; a matrix of all pairs would take 320 GB."""
+    script = """
+import resource, numpy as np
+from shade import DCTreeClustering
+random = np.random.default_rng(0)
+X = 8 * random.normal(size=(20, 10))[random.integers(20, size=200_000)] + random.normal(size=(200_000, 10))
+model = DCTreeClustering(selection="information", device="cpu").fit(X)
+print(model.n_clusters_, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+"""
+    output = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True, text=True).stdout
+    clusters, megabytes = map(int, output.split())
+    assert clusters == 20
+    assert megabytes < 2048

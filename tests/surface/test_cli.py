@@ -1,0 +1,82 @@
+"""The command line, as a program."""
+
+import csv
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import shade
+from shade.cli import app
+
+
+def run(*arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "shade", *arguments], capture_output=True, text=True, check=False, **options
+    )
+
+
+def test_help_and_version_answer() -> None:
+    assert "demo" in run("--help").stdout
+    assert run("--version").stdout == f"shade {shade.__version__}\n"
+
+
+def test_no_command_shows_help_and_an_unknown_one_fails() -> None:
+    assert "Usage" in run().stdout + run().stderr
+    assert run("dance").returncode == 2
+
+
+def test_the_demo_writes_what_it_says(tmp_path: Path) -> None:
+    folder = tmp_path / "a folder with spaces"
+    result = CliRunner().invoke(app, ["demo", "-o", str(folder), "--samples", "300", "--epochs", "2", "--quiet"])
+    assert result.exit_code == 0, result.output
+    assert "clusters found" in result.stdout
+    expected = {"clusters.csv", "labels.npy", "embedding.npy", "model.shade", "data.png", "embedding.png"}
+    assert expected | {"reachability.png", "structure_tree.png", "losses.png"} == {p.name for p in folder.iterdir()}
+    with (folder / "clusters.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    labels = np.load(folder / "labels.npy")
+    assert [int(row["label"]) for row in rows] == labels.tolist()
+    assert np.load(folder / "embedding.npy").shape == (300, 2)
+    assert np.array_equal(shade.load(folder / "model.shade").labels_, labels)
+    assert (folder / "embedding.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_demo_keeps_results_and_messages_apart(tmp_path: Path) -> None:
+    finished = run("demo", "--samples", "60", "--epochs", "1", cwd=tmp_path)
+    assert finished.returncode == 0, finished.stderr
+    assert [line.split("  ")[0] for line in finished.stdout.splitlines()] == [
+        "clusters found", "noise", "ARI with truth", "time", "results in",
+    ]  # fmt: skip
+    assert "two linked rings" in finished.stderr
+    assert (tmp_path / "shade-demo" / "labels.npy").exists()
+
+
+@pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a pseudo-terminal")
+def test_the_demo_shows_a_bar_on_a_terminal(tmp_path: Path) -> None:
+    main, other = pty.openpty()
+    command = [sys.executable, "-m", "shade", "demo", "--samples", "60", "--epochs", "3"]
+    environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "120"}
+    with subprocess.Popen(command, cwd=tmp_path, stdout=other, stderr=other, env=environment) as process:
+        os.close(other)
+        screen = b""
+        while True:
+            try:
+                part = os.read(main, 4096)
+            except OSError:
+                break
+            if not part:
+                break
+            screen += part
+    os.close(main)
+    assert process.returncode == 0
+    text = screen.decode()
+    assert "training" in text
+    assert "3/3" in text
+    assert "density" in text
+    assert "clusters found" in text
