@@ -46,14 +46,19 @@ def run_chunks(
 
 
 @contextmanager
-def torch_threads(count: int) -> Iterator[None]:
-    """Run torch on so many threads for a while."""
+def training_threads() -> Iterator[None]:
+    """Give torch and BLAS the threads of training for a while.
+
+    BLAS works for the targets in a background thread; with more threads of its own it would take cores from training.
+    """
     import torch
+    from threadpoolctl import threadpool_limits
 
     before = torch.get_num_threads()
-    torch.set_num_threads(count)
+    torch.set_num_threads(TRAINING_THREADS)
     try:
-        yield
+        with threadpool_limits(1, user_api="blas"):
+            yield
     finally:
         torch.set_num_threads(before)
 

@@ -76,25 +76,34 @@ def _draw(result: DemoResult, folder: Path) -> list[Path]:
 
     model = result.model
     pictures = {
-        "data.png": lambda figure: _draw_data(result, figure),
-        "embedding.png": lambda figure: plots.plot_embedding(model.embedding_, model.labels_, ax=figure.subplots()),
-        "reachability.png": lambda figure: plots.plot_reachability(model.dc_tree_, model.labels_, ax=figure.subplots()),
+        "overview.png": lambda figure: _draw_overview(result, figure),
+        "reachability.png": lambda figure: plots.plot_reachability(
+            model.dc_tree_, model.labels_, log=True, ax=figure.subplots()
+        ),
         "structure_tree.png": lambda figure: plots.plot_structure_tree(
             model.structure_tree_, model._clustering, ax=figure.subplots()
         ),
         "losses.png": lambda figure: plots.plot_losses(model.history_, ax=figure.subplots()),
     }
     for name, draw in pictures.items():
-        figure = Figure(figsize=(6.4, 4.8), layout="constrained")
+        figure = Figure(figsize=(9.0, 3.6), layout="constrained")
         draw(figure)  # type: ignore[no-untyped-call]
-        figure.savefig(folder / name, dpi=150)
+        figure.savefig(folder / name, dpi=130)
     return [folder / name for name in pictures]
 
 
-def _draw_data(result: DemoResult, figure: Any) -> None:
-    from shade.plots.palette import cluster_colours
+def _draw_overview(result: DemoResult, figure: Any) -> None:
+    """The data and its embedding side by side, both coloured by the clusters that were found."""
+    from shade import plots
 
-    axes = figure.add_subplot(projection="3d")
-    axes.scatter(*result.X.T, c=cluster_colours(3)[result.truth], s=4)
-    axes.set_title("The data: two linked rings and an S")
-    axes.set_aspect("equal")
+    labels = result.model.labels_
+    colours = np.vstack([plots.cluster_colours(result.model.n_clusters_), plots.NOISE_COLOUR])  # noise, −1, is last
+    data = figure.add_subplot(1, 2, 1, projection="3d")
+    data.scatter(*result.X.T, c=colours[labels], s=2)
+    data.set_aspect("equal")
+    data.set_axis_off()
+    data.view_init(25, -65)
+    data.set_title("data, coloured by the clusters found", fontsize="medium")
+    embedding = figure.add_subplot(1, 2, 2)
+    plots.plot_embedding(result.model.embedding_, labels, ax=embedding)
+    embedding.set_title("embedding", fontsize="medium")

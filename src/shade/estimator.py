@@ -11,11 +11,10 @@ import numpy as np
 import torch
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
-from threadpoolctl import threadpool_limits
 
 from shade import _validation
 from shade._arrays import FloatArray, SingleArray
-from shade._parallel import TRAINING_THREADS, resolve_device, torch_threads
+from shade._parallel import resolve_device, training_threads
 from shade._validation import Choice, Real, Rule, Whole, check_parameters
 from shade.data.standardize import Standardizer
 from shade.density.dc_tree import DCTree
@@ -319,8 +318,7 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         )
         callbacks = [as_callback(callback) for callback in self.callbacks] + verbosity_callbacks(self.verbose)
         results = []
-        # The products behind the targets run in the background: one thread each leaves the cores to training.
-        with torch_threads(TRAINING_THREADS), threadpool_limits(1, user_api="blas"):
+        with training_threads():
             for member, seed in enumerate(_seeds(self.random_state, self.ensemble)):
                 generator = torch.Generator().manual_seed(int(seed.generate_state(1, np.uint64)[0] >> 1))
                 network = build_network(
@@ -341,7 +339,7 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
 
     def _encode(self, samples: SingleArray, device: torch.device) -> SingleArray:
         shaped = torch.from_numpy(samples).reshape(len(samples), *self._network_shape())
-        with torch_threads(TRAINING_THREADS):
+        with training_threads():
             embedded = [encode_rows(network, shaped, device).numpy() for network in self._networks]
         return np.hstack(embedded)
 

@@ -44,9 +44,7 @@ def test_a_loaded_model_is_the_one_that_was_saved(saved: tuple[SHADE, np.ndarray
     assert np.array_equal(loaded.recluster(n_clusters=2).labels_, model.recluster(n_clusters=2).labels_)
 
 
-def test_another_clustering_of_the_tree_is_saved_as_it_is(
-    saved: tuple[SHADE, np.ndarray, Path], tmp_path: Path
-) -> None:
+def test_another_clustering_is_saved_as_it_is(saved: tuple[SHADE, np.ndarray, Path], tmp_path: Path) -> None:
     model, _, _ = saved
     model.recluster(n_clusters=2).save(tmp_path / "two.shade")
     assert shade.load(tmp_path / "two.shade").n_clusters_ == 2

@@ -36,7 +36,7 @@ def test_the_demo_writes_what_it_says(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["demo", "-o", str(folder), "--samples", "300", "--epochs", "2", "--quiet"])
     assert result.exit_code == 0, result.output
     assert "clusters found" in result.stdout
-    expected = {"clusters.csv", "labels.npy", "embedding.npy", "model.shade", "data.png", "embedding.png"}
+    expected = {"clusters.csv", "labels.npy", "embedding.npy", "model.shade", "overview.png"}
     assert expected | {"reachability.png", "structure_tree.png", "losses.png"} == {p.name for p in folder.iterdir()}
     with (folder / "clusters.csv").open() as file:
         rows = list(csv.DictReader(file))
@@ -44,7 +44,7 @@ def test_the_demo_writes_what_it_says(tmp_path: Path) -> None:
     assert [int(row["label"]) for row in rows] == labels.tolist()
     assert np.load(folder / "embedding.npy").shape == (300, 2)
     assert np.array_equal(shade.load(folder / "model.shade").labels_, labels)
-    assert (folder / "embedding.png").read_bytes().startswith(b"\x89PNG")
+    assert (folder / "overview.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_the_demo_keeps_results_and_messages_apart(tmp_path: Path) -> None:

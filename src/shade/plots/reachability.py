@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 COLUMNS = 2_000
 
 
-def plot_reachability(tree: DCTree, labels: object = None, *, ax: Axes | None = None) -> Axes:
+def plot_reachability(tree: DCTree, labels: object = None, *, log: bool = False, ax: Axes | None = None) -> Axes:
     """Draw the reachability of each point in the order of the tree.
 
     Valleys are dense regions, the walls between them the dc-distances that part them. The first point has no
@@ -32,6 +32,8 @@ def plot_reachability(tree: DCTree, labels: object = None, *, ax: Axes | None = 
     tree : DCTree
     labels : array-like of shape (n_samples,), optional
         Clusters or classes of the rows, as numbers or text; −1 is noise, in light grey.
+    log : bool, default=False
+        A logarithmic axis shows the valleys where clusters are far apart.
     ax : Axes, optional
         Those of a new figure if None.
 
@@ -66,6 +68,9 @@ def plot_reachability(tree: DCTree, labels: object = None, *, ax: Axes | None = 
     for code in range(len(groups.values)):
         _fill_steps(axes, height, codes == code, groups.colours[code])
     axes.set(xlim=(0, n), ylim=(0.0, 1.05 * top or 1.0))
+    if log and top > 0:
+        axes.set_yscale("log", nonpositive="clip")
+        axes.set_ylim(0.7 * float(height[height > 0].min()), 1.5 * top)
     axes.set(xlabel="Points in the order of the tree", ylabel="Reachability (dc-distance)")
     if labels is not None:
         add_legend(axes, groups, marker="s")
