@@ -10,7 +10,6 @@ from shade._parallel import training_threads
 from shade.data.standardize import Standardizer
 from shade.density.targets import targets_of_batches
 from shade.network import Trainer, TrainSettings, build_network
-from shade.network.batches import prepare_batches
 
 REPEATS = 15
 
@@ -27,7 +26,7 @@ def synth_low() -> np.ndarray:
 
 def epoch_seconds(X: np.ndarray) -> dict[str, list[float]]:
     samples = Standardizer.fit(X, "feature").apply(X)
-    trainers, streams = {}, {}
+    trainers = {}
     for name, weight in (("with density loss", 1.0), ("without", 0.0)):
         network = build_network((512, 256, 128), (samples.shape[1],), 10, torch.Generator().manual_seed(0), fresh=False)
         trainers[name] = Trainer(
@@ -41,10 +40,8 @@ def epoch_seconds(X: np.ndarray) -> dict[str, list[float]]:
     with training_threads():
         for repeat in range(REPEATS + 1):
             for name, trainer in trainers.items():
-                # A stream of its own an epoch: nothing is prepared while the other is timed.
-                streams[name] = prepare_batches(trainer._all_batches(), trainer.targets, torch.device("cpu"))
-                record = trainer.run_epoch(streams[name])
-                streams[name].close()
+                with trainer.prepare():  # a stream of its own an epoch: nothing is prepared while the other is timed
+                    record = trainer.record_epoch()
                 if repeat > 0:  # the first compiles
                     seconds[name].append(record["seconds"])
     return seconds

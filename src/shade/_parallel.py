@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from ctypes.util import find_library
 from typing import TYPE_CHECKING, Any
 
 from shade._errors import DeviceError
@@ -61,6 +62,17 @@ def training_threads() -> Iterator[None]:
             yield
     finally:
         torch.set_num_threads(before)
+
+
+def tree_device(device: str) -> str:
+    """Where trees are built: on the CUDA device that the 'device' parameter means, else on the CPU.
+
+    Loading torch takes seconds, so it is not asked where there is no CUDA driver.
+    """
+    if device == "cpu" or (device == "auto" and find_library("cuda") is None and find_library("nvcuda") is None):
+        return "cpu"
+    resolved = resolve_device(device)
+    return str(resolved) if resolved.type == "cuda" else "cpu"
 
 
 def resolve_device(device: str) -> torch.device:

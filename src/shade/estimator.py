@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Self
 
@@ -21,13 +22,14 @@ from shade.density.dc_tree import DCTree
 from shade.density.targets import targets_of_batches, targets_of_tree
 from shade.model_file import read_model_file, write_model_file
 from shade.network import Trainer, TrainResult, TrainSettings, build_network, decode_rows, encode_rows
-from shade.network.batches import Targets
 from shade.network.callbacks import as_callback, verbosity_callbacks
 from shade.saved_state import contents_of, parameters_of, restore
 from shade.tree_clustering import CLUSTERING_RULES, TreeClusteringMixin, check_rows, unchanged_on_error
 
 if TYPE_CHECKING:
     from torch import nn
+
+MOST_BATCH_ROWS_ON_CUDA = 4096  # a row of a batch's matrix is held by one program of a kernel
 
 RULES: dict[str, Rule] = {
     **CLUSTERING_RULES,
@@ -202,8 +204,7 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
             rows = self._check_samples(X, reset=True)
             self._standardizer = Standardizer.fit(rows, self.standardize)
             samples = self._standardizer.apply(rows)
-            targets = self._make_targets(samples)
-            results = self._train(samples, targets, device)
+            results = self._train(self._make_trainer(samples, device))
             self._networks = [result.network.to("cpu") for result in results]
             self.history_ = [record for result in results for record in result.history]
             self.n_iter_ = len(self.history_)
@@ -295,17 +296,34 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
                 )
         return rows
 
-    def _make_targets(self, samples: SingleArray) -> Targets:
-        """The function that gives training the dc-distances of a batch, as steps along the batch's order."""
+    def _make_trainer(self, samples: SingleArray, device: torch.device) -> Callable[..., Trainer]:
+        """The kind of training that the device allows, told where targets come from."""
         mean_edge = self.density_unit == "mean_edge"
-        if self.tree == "batch":
-            return targets_of_batches(samples, self.min_points, mean_edge=mean_edge)
-        tree = DCTree.from_points(samples, self.min_points, n_jobs=self.n_jobs)
-        return targets_of_tree(tree, mean_edge=mean_edge)
+        on_device = torch.from_numpy(samples).reshape(len(samples), *self._network_shape()).to(device)
+        tree = None
+        if self.tree == "complete" and self.density_weight > 0:
+            where = str(device) if device.type == "cuda" else "cpu"
+            tree = DCTree.from_points(samples, self.min_points, n_jobs=self.n_jobs, device=where)
+        if device.type == "cuda" and self.batch_size <= MOST_BATCH_ROWS_ON_CUDA:
+            from shade.density.device_targets import device_targets_of_batches, device_targets_of_tree
+            from shade.network.cuda_trainer import CudaTrainer
 
-    def _train(self, samples: SingleArray, targets: Targets, device: torch.device) -> list[TrainResult]:
+            device_targets = None
+            if self.density_weight > 0:
+                device_targets = (
+                    device_targets_of_batches(on_device, self.min_points, mean_edge=mean_edge)
+                    if tree is None
+                    else device_targets_of_tree(tree, device, mean_edge=mean_edge)
+                )
+            return partial(CudaTrainer, samples=on_device, targets=None, device_targets=device_targets)
+        if tree is None:
+            targets = targets_of_batches(samples, self.min_points, mean_edge=mean_edge)
+        else:
+            targets = targets_of_tree(tree, mean_edge=mean_edge)
+        return partial(Trainer, samples=on_device, targets=targets)
+
+    def _train(self, make_trainer: Callable[..., Trainer]) -> list[TrainResult]:
         """Train each network of the ensemble from its own seed."""
-        shaped = torch.from_numpy(samples).reshape(len(samples), *self._network_shape()).to(device)
         settings = TrainSettings(
             epochs=self.epochs,
             batch_size=self.batch_size,
@@ -324,7 +342,9 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
                 network = build_network(
                     self.network, self._network_shape(), self.embedding_size, generator, fresh=member > 0
                 )
-                trainer = Trainer(network, shaped, targets, settings, np.random.default_rng(seed), callbacks)
+                trainer = make_trainer(
+                    network=network, settings=settings, random=np.random.default_rng(seed), callbacks=callbacks
+                )
                 result = trainer.fit()
                 if self.ensemble > 1:
                     result.history[:] = [{"network": member, **record} for record in result.history]

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from shade import _validation
 from shade._arrays import AnyArray, FloatArray, IntArray
 from shade._errors import ShadeWarning
-from shade._parallel import resolve_device
+from shade._parallel import tree_device
 from shade._validation import Choice, Real, Rule, Whole, check_parameter, check_parameters
 from shade.density.dc_tree import DCTree
 from shade.stability.assignment import STRATEGIES, Attachment, TrainingPoints, assign_noise, label_new_points
@@ -40,6 +40,7 @@ class TreeClusteringMixin:
     selection: str
     min_cluster_size: int | None
     n_jobs: int | None
+    device: str
 
     labels_: IntArray
     probabilities_: FloatArray
@@ -152,7 +153,7 @@ class TreeClusteringMixin:
 
     def _build_trees(self, points: FloatArray) -> None:
         self._training = TrainingPoints(points, self.min_points)
-        self.dc_tree_ = DCTree.from_points(points, self.min_points, n_jobs=self.n_jobs)
+        self.dc_tree_ = DCTree.from_points(points, self.min_points, n_jobs=self.n_jobs, device=tree_device(self.device))
         self.structure_tree_ = StructureTree.from_dc_tree(
             self.dc_tree_, self.selection, self.min_points, self.min_cluster_size
         )
@@ -280,8 +281,7 @@ class DCTreeClustering(ClusterMixin, TreeClusteringMixin, BaseEstimator):  # typ
         with unchanged_on_error(self):
             check_parameters(vars(self), CLUSTERING_RULES, "DCTreeClustering")
             _validation.check_n_jobs(self.n_jobs, "DCTreeClustering")
-            if self.device != "cpu":  # spares loading torch
-                resolve_device(self.device)
+            tree_device(self.device)
             points = _validation.check_points(check_rows(self, X, reset=True))
             _validation.check_min_points(self.min_points, len(points), 2, "DCTreeClustering")
             self._cluster(points)

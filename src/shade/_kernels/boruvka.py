@@ -139,6 +139,13 @@ def exact_distance(points, i, j):
 
 
 @kernel
+def pair_distances(points, first, second, out):
+    """Squared distances between the points first[i] and second[i]."""
+    for i in range(first.shape[0]):
+        out[i] = exact_distance(points, first[i], second[i])
+
+
+@kernel
 def core_from_block(products, norms, slack, points, rows, k, out, start, stop):
     """Exact squared core distances of the points rows[start:stop] from a block of scalar products."""
     n = points.shape[0]

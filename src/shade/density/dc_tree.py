@@ -49,7 +49,7 @@ class DCTree:
 
     @classmethod
     def from_points(
-        cls, X: object, min_points: int = 5, *, algorithm: str = "auto", n_jobs: int | None = None
+        cls, X: object, min_points: int = 5, *, algorithm: str = "auto", n_jobs: int | None = None, device: str = "cpu"
     ) -> DCTree:
         """Build the tree of some points.
 
@@ -58,10 +58,12 @@ class DCTree:
         X : array-like of shape (n_samples, n_features)
         min_points : int, default=5
             How many points, itself included, a point's core distance reaches.
-        algorithm, n_jobs
+        algorithm, n_jobs, device
             As in :func:`minimum_spanning_tree`.
         """
-        return cls.from_spanning_tree(minimum_spanning_tree(X, min_points, algorithm=algorithm, n_jobs=n_jobs))
+        return cls.from_spanning_tree(
+            minimum_spanning_tree(X, min_points, algorithm=algorithm, n_jobs=n_jobs, device=device)
+        )
 
     @classmethod
     def from_spanning_tree(cls, spanning_tree: SpanningTree) -> DCTree:
@@ -94,7 +96,7 @@ class DCTree:
         return position
 
     @cached_property
-    def _maxima(self) -> FloatArray:
+    def range_maxima(self) -> FloatArray:
         """Sparse table of range maxima of the reachability: n log n floats, made when first asked for."""
         levels = max(1, len(self.order).bit_length())
         table = np.empty((levels, len(self.order)))
@@ -110,7 +112,7 @@ class DCTree:
         """dc-distances between first[k] and second[k] for each k."""
         rows, others = np.asarray(first, np.int64), np.asarray(second, np.int64)
         out = np.empty(len(rows))
-        merge_tree.pair_distances(self._maxima, self.position[rows], self.position[others], out)
+        merge_tree.pair_distances(self.range_maxima, self.position[rows], self.position[others], out)
         return out
 
     def dc_distances(self, indices: object = None, others: object = None) -> FloatArray:
@@ -136,7 +138,7 @@ class DCTree:
         """Bring rows into the tree's order; returns them and the dc-distance of each to the one before it."""
         positions = np.sort(self.position[indices])
         steps = np.empty(len(positions))
-        merge_tree.consecutive_distances(self._maxima, positions, steps)
+        merge_tree.consecutive_distances(self.range_maxima, positions, steps)
         return self.order[positions], steps
 
     def reachability_plot(self) -> tuple[IntArray, FloatArray]:

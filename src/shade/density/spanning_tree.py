@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
 
 from shade._arrays import FloatArray, IntArray
+from shade._errors import ShadeWarning
 from shade._kernels import boruvka, prim
 from shade._parallel import run_chunks
 from shade._validation import check_choice, check_min_points, check_points
 from shade.density.search import AllPairs, KDTree, ProductBlocks, choose_algorithm
+
+WORTH_A_DEVICE = 2048  # rows from which moving the data pays
 
 ALGORITHMS = ("auto", "prim", "kd_tree", "blocks")
 
@@ -37,7 +41,7 @@ class SpanningTree:
 
 
 def minimum_spanning_tree(
-    X: object, min_points: int = 5, *, algorithm: str = "auto", n_jobs: int | None = None
+    X: object, min_points: int = 5, *, algorithm: str = "auto", n_jobs: int | None = None, device: str = "cpu"
 ) -> SpanningTree:
     """Minimum spanning tree of the complete graph under mutual reachability.
 
@@ -49,6 +53,9 @@ def minimum_spanning_tree(
         All are exact. "prim" is for small data, "kd_tree" for few columns, "blocks" for many.
     n_jobs : int, optional
         Number of threads; all cores if None.
+    device : str, default="cpu"
+        "cuda" or "cuda:N" searches there, in single precision; the weights are then measured in double precision. Small
+        data, and data given an algorithm, stay on the CPU.
 
     Returns
     -------
@@ -63,10 +70,31 @@ def minimum_spanning_tree(
     points = check_points(X)
     check_min_points(min_points, len(points), smallest=1)
     check_choice("algorithm", algorithm, ALGORITHMS)
+    if algorithm == "auto" and device.startswith("cuda") and len(points) >= WORTH_A_DEVICE:
+        tree = _try_device(points, min_points, device)
+        if tree is not None:
+            return tree
     if algorithm == "auto":
         algorithm = choose_algorithm(*points.shape)
     build = {"prim": _prim, "kd_tree": _boruvka_in_kd_tree, "blocks": _boruvka_in_blocks}[algorithm]
     return build(points, min_points, n_jobs)
+
+
+def _try_device(points: FloatArray, min_points: int, device: str) -> SpanningTree | None:
+    """The tree from a CUDA device, or None, with a warning, where its kernels cannot run."""
+    try:
+        import torch
+
+        from shade.density.device_tree import spanning_tree_on_device
+
+        return spanning_tree_on_device(points, min_points, torch.device(device))
+    except Exception as error:  # a missing compiler, too little memory, an old driver: the CPU can still do it
+        warnings.warn(
+            f"The spanning tree is built on the CPU, since {device!r} could not: {type(error).__name__}: {error}",
+            ShadeWarning,
+            stacklevel=4,
+        )
+        return None
 
 
 def _prim(points: FloatArray, min_points: int, n_jobs: int | None) -> SpanningTree:
@@ -78,7 +106,7 @@ def _prim(points: FloatArray, min_points: int, n_jobs: int | None) -> SpanningTr
     return SpanningTree(np.column_stack([tails, heads]), np.sqrt(weights))
 
 
-class _Rounds:
+class BoruvkaRounds:
     """What Borůvka's rounds share: components, the edge each point knows of, and the tree so far."""
 
     def __init__(self, core: FloatArray) -> None:
@@ -93,17 +121,29 @@ class _Rounds:
 
     @property
     def unfinished(self) -> bool:
+        """Whether edges are missing."""
         return self.edges < len(self.weights)
 
     def begin(self) -> None:
+        """Forget partners that are now inside, and bound what each component has to beat."""
         boruvka.bound_components(self.component, self.partner, self.reach, self.bound)
 
+    def searching(self) -> IntArray:
+        """Points that may improve the bound of their component, those with the smallest bounds first.
+
+        What the first find spares the others a search.
+        """
+        waiting = np.flatnonzero((self.partner < 0) & (self.reach < self.bound[self.component]))
+        return waiting[np.argsort(self.reach[waiting], kind="stable")]
+
     def finish(self) -> None:
+        """Join components along the lightest edges that were found."""
         self.edges = boruvka.merge_components(
             self.component, self.partner, self.reach, self.tails, self.heads, self.weights, self.edges
         )
 
     def tree(self, indices: IntArray | None = None) -> SpanningTree:
+        """The finished tree, its points named by `indices`."""
         edges = np.column_stack([self.tails, self.heads])
         return SpanningTree(edges if indices is None else indices[edges], np.sqrt(self.weights))
 
@@ -113,7 +153,7 @@ def _boruvka_in_kd_tree(points: FloatArray, min_points: int, n_jobs: int | None)
     core = tree.core_distances(min_points, n_jobs)
     node_core = tree.smallest_in_nodes(core)
     node_component = np.empty(len(tree.first), np.int64)
-    rounds = _Rounds(core)
+    rounds = BoruvkaRounds(core)
     while rounds.unfinished:
         rounds.begin()
         boruvka.uniform_components(rounds.component, tree.first, tree.last, node_component)
@@ -128,12 +168,10 @@ def _boruvka_in_kd_tree(points: FloatArray, min_points: int, n_jobs: int | None)
 def _boruvka_in_blocks(points: FloatArray, min_points: int, n_jobs: int | None) -> SpanningTree:
     blocks = ProductBlocks.from_points(points)
     core = blocks.core_distances(min_points, n_jobs)
-    rounds = _Rounds(core)
+    rounds = BoruvkaRounds(core)
     while rounds.unfinished:
         rounds.begin()
-        waiting = np.flatnonzero(rounds.partner < 0)
-        # Points with the smallest bounds first: what they find spares the others a search.
-        waiting = waiting[np.argsort(rounds.reach[waiting], kind="stable")]
+        waiting = rounds.searching()
         while len(waiting):
             waiting = waiting[rounds.reach[waiting] < rounds.bound[rounds.component[waiting]]]
             rows, waiting = waiting[: blocks.rows_at_a_time()], waiting[blocks.rows_at_a_time() :]

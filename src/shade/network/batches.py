@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TypeVar
@@ -39,7 +39,9 @@ def shuffle_batches(n_samples: int, batch_size: int, smallest: int, random: np.r
     return np.split(order, starts[1:])
 
 
-def prepare_batches(batches: Iterable[IntArray], targets: Targets | None, device: torch.device) -> Iterator[Batch]:
+def prepare_batches(
+    batches: Iterable[IntArray], targets: Targets | None, device: torch.device
+) -> Generator[Batch, None, None]:
     """Yield ready batches in order, their targets computed ahead by a background thread.
 
     The targets do not depend on the network, and the kernels and products behind them hold no interpreter lock.
@@ -54,7 +56,7 @@ def prepare_batches(batches: Iterable[IntArray], targets: Targets | None, device
     return compute_ahead(prepare, batches)
 
 
-def compute_ahead(function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+def compute_ahead(function: Callable[[Item], Result], items: Iterable[Item]) -> Generator[Result, None, None]:
     """Map a function over items in a background thread, a few items ahead, results in order."""
     waiting: deque[Future[Result]] = deque()
     with ThreadPoolExecutor(1) as pool:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -50,44 +51,50 @@ class Trainer:
     random: np.random.Generator
     callbacks: Sequence[Callback] = ()
     optimizer: torch.optim.Optimizer = field(init=False)
+    _stream: Generator[Batch, None, None] = field(init=False)
 
     def __post_init__(self) -> None:
         self.network.to(self.samples.device).train()
-        fused = self.samples.device.type in ("cpu", "cuda")
-        self.optimizer = torch.optim.Adam(self.network.parameters(), lr=self.settings.learning_rate, fused=fused)
+        self.optimizer = self.make_optimizer()
         if self.settings.density_weight == 0:
             self.targets = None
+
+    def make_optimizer(self) -> torch.optim.Optimizer:
+        """Adam, in one kernel where there is one."""
+        fused = self.samples.device.type in ("cpu", "cuda")
+        return torch.optim.Adam(self.network.parameters(), lr=self.settings.learning_rate, fused=fused)
 
     def fit(self) -> TrainResult:
         """Run all epochs, or fewer if a callback says so."""
         history: list[dict[str, float]] = []
-        batches = prepare_batches(self._all_batches(), self.targets, self.samples.device)
-        try:
-            for callback in self.callbacks:
-                callback.on_train_begin(self.settings.epochs)
-            for epoch in range(1, self.settings.epochs + 1):
-                history.append({"epoch": epoch, **self.run_epoch(batches)})
-                wishes = [callback.on_epoch_end(history[-1]) for callback in self.callbacks]
-                if any(wishes):  # every callback has seen the epoch
-                    break
-        finally:
-            for callback in self.callbacks:
-                callback.on_train_end()
-            batches.close()  # type: ignore[attr-defined]
+        with self.prepare():
+            try:
+                for callback in self.callbacks:
+                    callback.on_train_begin(self.settings.epochs)
+                for epoch in range(1, self.settings.epochs + 1):
+                    history.append({"epoch": epoch, **self.record_epoch()})
+                    wishes = [callback.on_epoch_end(history[-1]) for callback in self.callbacks]
+                    if any(wishes):  # every callback has seen the epoch
+                        break
+            finally:
+                for callback in self.callbacks:
+                    callback.on_train_end()
         return TrainResult(self.network.eval(), history)
 
-    def run_epoch(self, batches: Iterator[Batch]) -> dict[str, float]:
-        """Train on each row once; returns the mean losses."""
+    @contextmanager
+    def prepare(self) -> Iterator[None]:
+        """Prepare targets in the background for as long as training goes on."""
+        self._stream = prepare_batches(self._all_batches(), self.targets, self.samples.device)
+        try:
+            yield
+        finally:
+            self._stream.close()
+
+    def record_epoch(self) -> dict[str, float]:
+        """Train for an epoch and describe it."""
         started = time.perf_counter()
-        device = self.samples.device
-        totals = torch.zeros(2, device=device)
-        remaining = len(self.samples)
-        while remaining > 0:
-            batch = next(batches)
-            totals += self.train_step(batch) * len(batch.rows)
-            remaining -= len(batch.rows)
-        reconstruction, density = (totals / len(self.samples)).tolist()
         settings = self.settings
+        reconstruction, density = (self.run_epoch() / len(self.samples)).tolist()
         loss = settings.reconstruction_weight * reconstruction + settings.density_weight * density
         if not np.isfinite(loss):
             raise TrainingError(
@@ -95,9 +102,19 @@ class Trainer:
                 'standardize="feature" if the data has large values.'
             )
         record = {"loss": loss, "reconstruction_loss": reconstruction}
-        if self.targets is not None:
+        if settings.density_weight > 0:
             record["density_loss"] = density
         return {**record, "seconds": time.perf_counter() - started}
+
+    def run_epoch(self) -> torch.Tensor:
+        """Train on each row once; returns the sums of both losses over the rows."""
+        totals = torch.zeros(2, device=self.samples.device)
+        remaining = len(self.samples)
+        while remaining > 0:
+            batch = next(self._stream)
+            totals += self.train_step(batch) * len(batch.rows)
+            remaining -= len(batch.rows)
+        return totals
 
     def train_step(self, batch: Batch) -> torch.Tensor:
         """One step of the optimizer; returns both losses."""

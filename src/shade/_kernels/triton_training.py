@@ -1,0 +1,152 @@
+"""Triton kernels for training on CUDA: targets of many batches in one launch, and the density loss with its gradient.
+
+Imported only where there is a CUDA device (or Triton's interpreter, in tests). The counterparts of prim.batch_order
+and density_loss.loss_and_gradient.
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def _core_kernel(squared, core, size, K: tl.constexpr, BLOCK: tl.constexpr):
+    """One program a row: the K-th smallest of its squared distances, its own counting as 0."""
+    row = tl.program_id(0).to(tl.int64)
+    column = tl.arange(0, BLOCK)
+    inside = column < size
+    values = tl.load(squared + row * size + column, mask=inside, other=float("inf"))
+    values = tl.where(column == row % size, 0.0, tl.maximum(values, 0.0))
+    for _ in range(K - 1):
+        nearest = tl.argmin(values, axis=0)
+        values = tl.where(column == nearest, float("inf"), values)
+    tl.store(core + row, tl.min(values, axis=0))
+
+
+@triton.jit
+def _prim_kernel(squared, core, order, steps, size, BLOCK: tl.constexpr):
+    """One program a batch: Prim's algorithm from row 0, one row of the matrix a step."""
+    batch = tl.program_id(0).to(tl.int64)
+    squared += batch * size * size
+    core += batch * size
+    order += batch * size
+    steps += batch * size
+    column = tl.arange(0, BLOCK)
+    waiting = (column < size) & (column != 0)
+    column_core = tl.load(core + column, mask=column < size, other=float("inf"))
+    best = tl.full([BLOCK], float("inf"), tl.float32)
+    current = tl.argmin(tl.where(column == 0, 0.0, best), axis=0)  # 0, in the type of an index
+    tl.store(order, current.to(tl.int64))
+    tl.store(steps, 0.0)
+    for t in range(1, size):
+        own_core = tl.load(core + current)
+        row = tl.load(squared + current * size + column, mask=waiting, other=float("inf"))
+        reach = tl.maximum(tl.maximum(row, column_core), own_core)
+        best = tl.where(waiting, tl.minimum(best, reach), float("inf"))
+        current = tl.argmin(best, axis=0)
+        tl.store(order + t, current.to(tl.int64))
+        tl.store(steps + t, tl.sqrt(tl.min(best, axis=0)))
+        waiting = waiting & (column != current)
+
+
+@triton.jit
+def _expand_kernel(steps, targets, size, BLOCK: tl.constexpr):
+    """One program a batch and a slice of columns: running maxima of the steps, down and up from the diagonal."""
+    batch = tl.program_id(0).to(tl.int64)
+    column = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    steps += batch * size
+    targets += batch * size * size
+    below = tl.zeros([BLOCK], tl.float32)
+    above = tl.zeros([BLOCK], tl.float32)
+    for t in range(size):
+        below = tl.where(column < t, tl.maximum(below, tl.load(steps + t)), 0.0)
+        tl.store(targets + t * size + column, below, mask=(column <= t) & (column < size))
+        row = size - 1 - t
+        step = tl.load(steps + row + 1, mask=row + 1 < size, other=0.0)
+        above = tl.where(column > row, tl.maximum(above, step), 0.0)
+        tl.store(targets + row * size + column, above, mask=(column > row) & (column < size))
+
+
+@triton.jit
+def _loss_kernel(
+    z, targets, which, gradient, partial, size,
+    SQUARED: tl.constexpr, D: tl.constexpr, WIDTH: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
+):  # fmt: skip
+    """One program a slice of rows: its part of the loss, and its rows of the gradient over all pairs."""
+    i = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    inside = i < size
+    targets += tl.load(which) * size * size
+    wide = tl.arange(0, WIDTH)
+    slope = tl.zeros([ROWS, WIDTH], tl.float32)
+    total = tl.zeros([ROWS], tl.float32)
+    for start in range(0, size, COLUMNS):
+        j = start + tl.arange(0, COLUMNS)
+        pairs = inside[:, None] & (j < size)[None, :] & (i[:, None] != j[None, :])
+        distance = tl.zeros([ROWS, COLUMNS], tl.float32)
+        for k in tl.static_range(D):
+            own = tl.load(z + i * D + k, mask=inside, other=0.0)
+            other = tl.load(z + j * D + k, mask=j < size, other=0.0)
+            gap = own[:, None] - other[None, :]
+            distance += gap * gap
+        target = tl.load(targets + i[:, None] * size + j[None, :], mask=pairs, other=0.0)
+        if SQUARED:
+            error = tl.where(pairs, distance - target, 0.0)
+            pull = 8.0 * error
+        else:
+            distance = tl.sqrt(tl.maximum(distance, 1e-12))
+            error = tl.where(pairs, distance - target, 0.0)
+            pull = 4.0 * error / distance
+        total += tl.sum(error * error, axis=1)
+        for k in tl.static_range(D):
+            own = tl.load(z + i * D + k, mask=inside, other=0.0)
+            other = tl.load(z + j * D + k, mask=j < size, other=0.0)
+            moved = tl.sum(pull * (own[:, None] - other[None, :]), axis=1)
+            slope += tl.where(wide[None, :] == k, moved[:, None], 0.0)
+    squares = size.to(tl.float32) * size
+    tl.store(gradient + i[:, None] * D + wide[None, :], slope / squares, mask=inside[:, None] & (wide < D)[None, :])
+    tl.store(partial + i, total / squares, mask=inside)
+
+
+def batch_orders(squared: torch.Tensor, min_points: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Prim's order and steps of each batch from its matrix of squared distances, all batches in one launch."""
+    batches, size, _ = squared.shape
+    block = triton.next_power_of_2(size)
+    warps = 4 if block <= 1024 else 8
+    core = squared.new_empty(batches, size)
+    order = torch.empty(batches, size, dtype=torch.int64, device=squared.device)
+    steps = squared.new_empty(batches, size)
+    _core_kernel[(batches * size,)](squared, core, size, K=min(min_points, size), BLOCK=block, num_warps=warps)
+    _prim_kernel[(batches,)](squared, core, order, steps, size, BLOCK=block, num_warps=warps)
+    return order, steps
+
+
+def expand_steps(steps: torch.Tensor, out: torch.Tensor) -> None:
+    """Matrices of dc-distances of batches from their steps, into out[:batches]."""
+    batches, size = steps.shape
+    block = 128
+    _expand_kernel[(batches, triton.cdiv(size, block))](steps, out, size, BLOCK=block, num_warps=4)
+
+
+class DensityLoss(torch.autograd.Function):
+    """Density loss of one of many batches; `which`, a tensor on the device, says which matrix of targets is meant."""
+
+    @staticmethod
+    def forward(ctx, z, targets, which, squared):
+        """Compute the loss and, with it, the gradient."""
+        size, dimensions = z.shape
+        z = z.contiguous()
+        gradient = torch.empty_like(z)
+        partial = z.new_empty(size)
+        rows = 16
+        _loss_kernel[(triton.cdiv(size, rows),)](
+            z, targets, which, gradient, partial, size, SQUARED=squared, D=dimensions,
+            WIDTH=max(2, triton.next_power_of_2(dimensions)), ROWS=rows, COLUMNS=128, num_warps=4,
+        )  # fmt: skip
+        ctx.save_for_backward(gradient)
+        return partial.sum()
+
+    @staticmethod
+    def backward(ctx, slope):
+        """Scale the gradient."""
+        (gradient,) = ctx.saved_tensors
+        return gradient * slope, None, None, None

@@ -1,0 +1,253 @@
+"""Triton kernels for exact spanning trees on CUDA, by brute force over tiles that bounds could not rule out.
+
+Two ways to come by distances: from points of few columns within the kernel, tile by tile, and from blocks of a
+matrix of scalar products that was computed before. All distances are squared, in float32.
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+ROWS = 64
+COLUMNS = 128
+
+
+@triton.jit
+def _as_bits(value):
+    """Non-negative floats order as their bits do: integers can be compared and minimised atomically."""
+    return value.to(tl.int32, bitcast=True)
+
+
+@triton.jit
+def _as_float(bits):
+    return bits.to(tl.float32, bitcast=True)
+
+
+@triton.jit
+def _insert_nearest(distance, column, nearest, nearest_index, slot, K: tl.constexpr):
+    """Move the tile's smallest entries into the list of the K nearest of each row, as long as one improves a list."""
+    unused = slot >= K
+    worst = tl.max(tl.where(unused[None, :], -1.0, nearest), axis=1)
+    smallest = tl.min(distance, axis=1)
+    while tl.max((smallest < worst).to(tl.int32), axis=0) > 0:
+        which = tl.argmin(distance, axis=1)
+        better = smallest < worst
+        last = tl.argmax(tl.where(unused[None, :], -1.0, nearest), axis=1)
+        place = better[:, None] & (slot[None, :] == last[:, None])
+        chosen = tl.arange(0, distance.shape[1])[None, :] == which[:, None]
+        index = tl.sum(tl.where(chosen, column[None, :], 0), axis=1)
+        nearest = tl.where(place, smallest[:, None], nearest)
+        nearest_index = tl.where(place, index[:, None], nearest_index)
+        distance = tl.where(chosen, float("inf"), distance)
+        worst = tl.max(tl.where(unused[None, :], -1.0, nearest), axis=1)
+        smallest = tl.min(distance, axis=1)
+    return nearest, nearest_index
+
+
+@triton.jit
+def _tile_distance(points, row, row_inside, column, column_inside, D: tl.constexpr, M: tl.constexpr, N: tl.constexpr):
+    distance = tl.zeros([M, N], tl.float32)
+    for k in tl.static_range(D):
+        own = tl.load(points + row * D + k, mask=row_inside, other=0.0)
+        other = tl.load(points + column * D + k, mask=column_inside, other=0.0)
+        gap = own[:, None] - other[None, :]
+        distance += gap * gap
+    return distance
+
+
+@triton.jit
+def _box_gap(points, row, row_inside, low, high, tile, D: tl.constexpr):
+    """Squared distance from the nearest of some rows to the box around a tile."""
+    gaps = tl.zeros(row.shape, tl.float32)
+    for k in tl.static_range(D):
+        own = tl.load(points + row * D + k, mask=row_inside, other=0.0)
+        gap = tl.maximum(tl.maximum(tl.load(low + tile * D + k) - own, own - tl.load(high + tile * D + k)), 0.0)
+        gaps += gap * gap
+    return gaps
+
+
+@triton.jit
+def _nearest_kernel(
+    points, low, high, core, core_index, n, tiles,
+    K: tl.constexpr, SLOTS: tl.constexpr, D: tl.constexpr, M: tl.constexpr, N: tl.constexpr,
+):  # fmt: skip
+    """One program M rows: distance to their K-th nearest point and which it is, tiles visited from their own out."""
+    program = tl.program_id(0)
+    row = (program * M + tl.arange(0, M)).to(tl.int64)
+    row_inside = row < n
+    slot = tl.arange(0, SLOTS)
+    nearest = tl.full([M, SLOTS], float("inf"), tl.float32)
+    nearest_index = tl.zeros([M, SLOTS], tl.int64)
+    own_tile = program * M // N
+    for visit in range(2 * tiles):
+        away = (visit + 1) // 2
+        tile = own_tile + tl.where(visit % 2 == 1, away, -away)
+        if (tile >= 0) & (tile < tiles):
+            worst = tl.max(tl.where(slot[None, :] < K, nearest, -1.0), axis=1)
+            gaps = _box_gap(points, row, row_inside, low, high, tile, D)
+            if tl.max((row_inside & (gaps < worst)).to(tl.int32), axis=0) > 0:
+                column = (tile * N + tl.arange(0, N)).to(tl.int64)
+                distance = _tile_distance(points, row, row_inside, column, column < n, D, M, N)
+                usable = row_inside[:, None] & (column < n)[None, :]
+                distance = tl.where(usable, distance, float("inf"))
+                nearest, nearest_index = _insert_nearest(distance, column, nearest, nearest_index, slot, K)
+    listed = tl.where(slot[None, :] < K, nearest, -1.0)
+    last = tl.argmax(listed, axis=1)
+    index = tl.sum(tl.where(slot[None, :] == last[:, None], nearest_index, 0), axis=1)
+    tl.store(core + row, tl.max(listed, axis=1), mask=row_inside)
+    tl.store(core_index + row, index, mask=row_inside)
+
+
+@triton.jit
+def _outside_kernel(
+    points, low, high, core, tile_core, component, tile_component, bound, rows, partner, reach, n, tiles, count,
+    D: tl.constexpr, M: tl.constexpr, N: tl.constexpr,
+):  # fmt: skip
+    """One program M of the searching rows: the lightest edge of each to another component, if it beats the bound."""
+    item = tl.program_id(0) * M + tl.arange(0, M)
+    row_inside = item < count
+    row = tl.load(rows + item, mask=row_inside, other=0)
+    own = tl.load(component + row, mask=row_inside, other=-1)
+    own_core = tl.load(core + row, mask=row_inside, other=float("inf"))
+    best = _as_float(tl.load(bound + own, mask=row_inside, other=0))
+    found = tl.full([M], -1, tl.int64)
+    own_tile = tl.min(tl.where(row_inside, row, n), axis=0) // N
+    for visit in range(2 * tiles):
+        away = (visit + 1) // 2
+        tile = own_tile + tl.where(visit % 2 == 1, away, -away)
+        if (tile >= 0) & (tile < tiles):
+            gaps = _box_gap(points, row, row_inside, low, high, tile, D)
+            lower = tl.maximum(tl.maximum(gaps, own_core), tl.load(tile_core + tile))
+            open_rows = row_inside & (lower < best) & (tl.load(tile_component + tile) != own)
+            if tl.max(open_rows.to(tl.int32), axis=0) > 0:
+                column = (tile * N + tl.arange(0, N)).to(tl.int64)
+                column_inside = column < n
+                distance = _tile_distance(points, row, row_inside, column, column_inside, D, M, N)
+                other_core = tl.load(core + column, mask=column_inside, other=float("inf"))
+                other = tl.load(component + column, mask=column_inside, other=-1)
+                weight = tl.maximum(tl.maximum(distance, own_core[:, None]), other_core[None, :])
+                usable = column_inside[None, :] & (other[None, :] != own[:, None])
+                weight = tl.where(usable, weight, float("inf"))
+                smallest = tl.min(weight, axis=1)
+                which = tl.argmin(weight, axis=1)
+                better = smallest < best
+                best = tl.where(better, smallest, best)
+                found = tl.where(better, tile * N + which, found)
+    tl.store(partner + row, found, mask=row_inside)
+    tl.store(reach + row, best, mask=row_inside)
+    tl.atomic_min(bound + own, _as_bits(best), mask=row_inside & (found >= 0))
+
+
+@triton.jit
+def _row_nearest_kernel(
+    products, norms, rows, core, core_index, n, K: tl.constexpr, SLOTS: tl.constexpr, N: tl.constexpr
+):
+    """One program a row of scalar products: distance to its K-th nearest point and which it is."""
+    item = tl.program_id(0).to(tl.int64)
+    row = tl.load(rows + item)
+    own = tl.load(norms + row)
+    slot = tl.arange(0, SLOTS)
+    nearest = tl.full([1, SLOTS], float("inf"), tl.float32)
+    nearest_index = tl.zeros([1, SLOTS], tl.int64)
+    for start in range(0, n, N):
+        column = (start + tl.arange(0, N)).to(tl.int64)
+        inside = column < n
+        product = tl.load(products + item * n + column, mask=inside, other=0.0)
+        distance = tl.maximum(own + tl.load(norms + column, mask=inside, other=0.0) - 2.0 * product, 0.0)
+        distance = tl.where(column == row, 0.0, distance)
+        distance = tl.where(inside, distance, float("inf"))[None, :]
+        nearest, nearest_index = _insert_nearest(distance, column, nearest, nearest_index, slot, K)
+    listed = tl.where(slot[None, :] < K, nearest, -1.0)
+    last = tl.argmax(listed, axis=1)
+    index = tl.sum(tl.where(slot[None, :] == last[:, None], nearest_index, 0), axis=1)
+    one = tl.arange(0, 1)
+    tl.store(core + row + one, tl.max(listed, axis=1))
+    tl.store(core_index + row + one, index)
+
+
+@triton.jit
+def _row_outside_kernel(products, norms, core, component, bound, rows, partner, reach, n, N: tl.constexpr):
+    """One program a row of scalar products: its lightest edge to another component, if it beats the bound."""
+    item = tl.program_id(0).to(tl.int64)
+    row = tl.load(rows + item)
+    norm = tl.load(norms + row)
+    own = tl.load(component + row)
+    own_core = tl.load(core + row)
+    best = _as_float(tl.load(bound + own))
+    found = row * 0 - 1
+    for start in range(0, n, N):
+        column = (start + tl.arange(0, N)).to(tl.int64)
+        inside = column < n
+        product = tl.load(products + item * n + column, mask=inside, other=0.0)
+        distance = norm + tl.load(norms + column, mask=inside, other=0.0) - 2.0 * product
+        weight = tl.maximum(tl.maximum(distance, own_core), tl.load(core + column, mask=inside, other=0.0))
+        usable = inside & (tl.load(component + column, mask=inside, other=-1) != own)
+        weight = tl.where(usable, weight, float("inf"))
+        smallest = tl.min(weight, axis=0)
+        which = tl.argmin(weight, axis=0)
+        found = tl.where(smallest < best, start + which, found)
+        best = tl.minimum(smallest, best)
+    tl.store(partner + row, found)
+    tl.store(reach + row, best)
+    if found >= 0:
+        tl.atomic_min(bound + own, _as_bits(best))
+
+
+def bound_tiles(points: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Smallest and largest coordinates of each tile of points."""
+    return _reduce_tiles(points, torch.amin, float("inf")), _reduce_tiles(points, torch.amax, -float("inf"))
+
+
+def _reduce_tiles(values, reduce, fill):
+    tiles = triton.cdiv(len(values), COLUMNS)
+    padded = values.new_full((tiles * COLUMNS, *values.shape[1:]), fill)
+    padded[: len(values)] = values
+    return reduce(padded.reshape(tiles, COLUMNS, *values.shape[1:]), dim=1).contiguous()
+
+
+def nearest_of_points(
+    points: torch.Tensor, low: torch.Tensor, high: torch.Tensor, k: int
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Squared distance from each point to its k-th nearest, itself included, and which it is."""
+    n, dimensions = points.shape
+    core = points.new_empty(n)
+    index = torch.empty(n, dtype=torch.int64, device=points.device)
+    _nearest_kernel[(triton.cdiv(n, ROWS),)](
+        points, low, high, core, index, n, len(low), K=k, SLOTS=max(2, triton.next_power_of_2(k)), D=dimensions,
+        M=ROWS, N=COLUMNS, num_warps=4,
+    )  # fmt: skip
+    return core, index
+
+
+def search_points(
+    points: torch.Tensor, low: torch.Tensor, high: torch.Tensor, core: torch.Tensor, component: torch.Tensor,
+    bound: torch.Tensor, rows: torch.Tensor, partner: torch.Tensor, reach: torch.Tensor,
+) -> None:  # fmt: skip
+    """The round of Borůvka's algorithm that boruvka.search_kd_tree is on a CPU."""
+    smallest = _reduce_tiles(component, torch.amin, 2**31 - 1)
+    shared = torch.where(smallest == _reduce_tiles(component, torch.amax, -1), smallest, -1)
+    tile_core = _reduce_tiles(core, torch.amin, float("inf"))
+    _outside_kernel[(triton.cdiv(len(rows), ROWS),)](
+        points, low, high, core, tile_core, component, shared, bound, rows, partner, reach, len(points), len(low),
+        len(rows), D=points.shape[1], M=ROWS, N=COLUMNS, num_warps=4,
+    )  # fmt: skip
+
+
+def nearest_of_products(
+    products: torch.Tensor, norms: torch.Tensor, rows: torch.Tensor, core: torch.Tensor, index: torch.Tensor, k: int
+) -> None:
+    """Squared core distances of some rows from their scalar products with all points."""
+    _row_nearest_kernel[(len(rows),)](
+        products, norms, rows, core, index, len(norms), K=k, SLOTS=max(2, triton.next_power_of_2(k)), N=2048,
+        num_warps=8,
+    )  # fmt: skip
+
+
+def search_products(
+    products: torch.Tensor, norms: torch.Tensor, core: torch.Tensor, component: torch.Tensor, bound: torch.Tensor,
+    rows: torch.Tensor, partner: torch.Tensor, reach: torch.Tensor,
+) -> None:  # fmt: skip
+    """The round of Borůvka's algorithm that boruvka.search_block is on a CPU."""
+    _row_outside_kernel[(len(rows),)](
+        products, norms, core, component, bound, rows, partner, reach, len(norms), N=2048, num_warps=8
+    )

@@ -1,0 +1,140 @@
+"""Spanning trees on a CUDA device. Needs torch and Triton; imported only where there is such a device.
+
+The search for edges runs there in float32. Which edges are joined is decided by the same code as on a CPU, and the
+weights of the finished tree are measured again in float64, so they agree with the CPU's to the last bit wherever the
+two pick the same edges.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from shade._arrays import FloatArray, IntArray
+from shade._kernels import boruvka, triton_tree
+from shade.density.spanning_tree import BoruvkaRounds, SpanningTree
+
+FEW_COLUMNS = 32  # up to here tiles of distances are computed within the kernel, above by a matrix product
+BLOCK_ENTRIES = 1 << 29  # scalar products held at a time: 2 GB
+
+
+def spanning_tree_on_device(points: FloatArray, min_points: int, device: torch.device) -> SpanningTree:
+    """Minimum spanning tree under mutual reachability."""
+    centred = torch.from_numpy(points - points.mean(axis=0)).to(device, torch.float32)
+    if points.shape[1] <= FEW_COLUMNS:
+        indices = spatial_order(centred)
+        search: _TileSearch | _ProductSearch = _TileSearch(centred[indices].contiguous())
+    else:
+        indices = torch.arange(len(points), device=device)
+        search = _ProductSearch(centred)
+    core, nearest = search.core_distances(min_points)
+    rounds = BoruvkaRounds(core.double().cpu().numpy())
+    n = len(points)
+    partner = torch.empty(n, dtype=torch.int64, device=device)
+    reach = torch.empty(n, dtype=torch.float32, device=device)
+    while rounds.unfinished:
+        rounds.begin()
+        rows = search.arrange(rounds.searching())
+        on_device = torch.from_numpy(rows).to(device)
+        component = torch.from_numpy(rounds.component.astype(np.int32)).to(device)
+        bound = torch.from_numpy(rounds.bound.astype(np.float32).view(np.int32)).to(device)
+        search.search(core, component, bound, on_device, partner, reach)
+        rounds.partner[rows] = partner[on_device].cpu().numpy()
+        rounds.reach[rows] = reach[on_device].double().cpu().numpy()
+        rounds.finish()
+    order = indices.cpu().numpy()
+    return _measure(points, rounds.tree(order).edges, order, nearest.cpu().numpy(), min_points)
+
+
+def spatial_order(points: torch.Tensor) -> torch.Tensor:
+    """An order in which every tile of points is compact: halved again and again across its widest extent."""
+    n, dimensions = points.shape
+    order = torch.arange(n, device=points.device)
+    levels = max(0, int(np.ceil(np.log2(max(1, n / triton_tree.COLUMNS)))))
+    positions = torch.arange(n, device=points.device)
+    for level in range(levels):
+        segments = 1 << level
+        segment = (positions * segments).div(n, rounding_mode="floor")
+        here = points[order]
+        spread = segment[:, None].expand(n, dimensions)
+        start = here.new_zeros(segments, dimensions)
+        low = start.scatter_reduce(0, spread, here, "amin", include_self=False)
+        high = start.scatter_reduce(0, spread, here, "amax", include_self=False)
+        widest = (high - low).argmax(dim=1)[segment]
+        value = here.gather(1, widest[:, None])[:, 0].double()
+        bottom = low[segment].gather(1, widest[:, None])[:, 0].double()
+        extent = (high - low)[segment].gather(1, widest[:, None])[:, 0].double()
+        # One sort for all segments: whole part the segment, fraction the place within its extent.
+        fraction = torch.where(extent > 0, (value - bottom) / extent, 0.0) * (1.0 - 1e-9)
+        order = order[torch.argsort(segment + fraction, stable=True)]
+    return order
+
+
+class _TileSearch:
+    """Searches among points of few columns in spatial order."""
+
+    def __init__(self, points: torch.Tensor) -> None:
+        self.points = points
+        self.low, self.high = triton_tree.bound_tiles(points)
+
+    def arrange(self, rows: IntArray) -> IntArray:
+        """Rows side by side in space share a program, and what one of them can skip the others mostly can."""
+        return np.sort(rows)
+
+    def core_distances(self, min_points: int) -> tuple[torch.Tensor, torch.Tensor]:
+        return triton_tree.nearest_of_points(self.points, self.low, self.high, min_points)
+
+    def search(
+        self, core: torch.Tensor, component: torch.Tensor, bound: torch.Tensor, rows: torch.Tensor,
+        partner: torch.Tensor, reach: torch.Tensor,
+    ) -> None:  # fmt: skip
+        triton_tree.search_points(self.points, self.low, self.high, core, component, bound, rows, partner, reach)
+
+
+class _ProductSearch:
+    """Searches among points of many columns through blocks of scalar products."""
+
+    def __init__(self, points: torch.Tensor) -> None:
+        self.points = points
+        self.norms = points.square().sum(dim=1)
+        self.rows_at_a_time = max(1, BLOCK_ENTRIES // len(points))
+
+    def arrange(self, rows: IntArray) -> IntArray:
+        """Rows come as they are: those most likely to find a light edge first."""
+        return rows
+
+    def _products(self, rows: torch.Tensor) -> torch.Tensor:
+        allowed = torch.backends.cuda.matmul.allow_tf32
+        torch.backends.cuda.matmul.allow_tf32 = False  # ten bits of mantissa are too few for a tree
+        try:
+            return self.points[rows] @ self.points.T
+        finally:
+            torch.backends.cuda.matmul.allow_tf32 = allowed
+
+    def core_distances(self, min_points: int) -> tuple[torch.Tensor, torch.Tensor]:
+        n = len(self.points)
+        core = torch.zeros_like(self.norms)
+        nearest = torch.arange(n, device=core.device)
+        for rows in torch.split(torch.arange(n, device=core.device), self.rows_at_a_time):
+            triton_tree.nearest_of_products(self._products(rows), self.norms, rows, core, nearest, min_points)
+        return core, nearest
+
+    def search(
+        self, core: torch.Tensor, component: torch.Tensor, bound: torch.Tensor, rows: torch.Tensor,
+        partner: torch.Tensor, reach: torch.Tensor,
+    ) -> None:  # fmt: skip
+        for part in torch.split(rows, self.rows_at_a_time):
+            triton_tree.search_products(self._products(part), self.norms, core, component, bound, part, partner, reach)
+
+
+def _measure(points: FloatArray, edges: IntArray, order: IntArray, nearest: IntArray, min_points: int) -> SpanningTree:
+    """Weights of the edges in float64, from the neighbours that gave the core distances."""
+    core = np.zeros(len(points))
+    if min_points > 1:
+        boruvka.pair_distances(points, order, order[nearest], core)
+        core[order] = core.copy()
+    weights = np.empty(len(edges))
+    tails, heads = edges[:, 0].copy(), edges[:, 1].copy()
+    boruvka.pair_distances(points, tails, heads, weights)
+    np.maximum(weights, np.maximum(core[tails], core[heads]), out=weights)
+    return SpanningTree(edges, np.sqrt(weights))
