@@ -9,7 +9,7 @@ import triton
 import triton.language as tl
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["size"])
 def _core_kernel(squared, core, size, K: tl.constexpr, BLOCK: tl.constexpr):
     """One program a row: the K-th smallest of its squared distances, its own counting as 0."""
     row = tl.program_id(0).to(tl.int64)
@@ -23,9 +23,13 @@ def _core_kernel(squared, core, size, K: tl.constexpr, BLOCK: tl.constexpr):
     tl.store(core + row, tl.min(values, axis=0))
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["size"])
 def _prim_kernel(squared, core, order, steps, size, BLOCK: tl.constexpr):
-    """One program a batch: Prim's algorithm from row 0, one row of the matrix a step."""
+    """One program a batch: Prim's algorithm from row 0, one row of the matrix a step.
+
+    Each step waits for the one before it, so what counts is its latency: weight and column are one integer, ordered as
+    the weights are, and one reduction within a warp finds both.
+    """
     batch = tl.program_id(0).to(tl.int64)
     squared += batch * size * size
     core += batch * size
@@ -35,21 +39,23 @@ def _prim_kernel(squared, core, order, steps, size, BLOCK: tl.constexpr):
     waiting = (column < size) & (column != 0)
     column_core = tl.load(core + column, mask=column < size, other=float("inf"))
     best = tl.full([BLOCK], float("inf"), tl.float32)
-    current = tl.argmin(tl.where(column == 0, 0.0, best), axis=0)  # 0, in the type of an index
-    tl.store(order, current.to(tl.int64))
+    current = batch * 0
+    tl.store(order, current)
     tl.store(steps, 0.0)
     for t in range(1, size):
         own_core = tl.load(core + current)
         row = tl.load(squared + current * size + column, mask=waiting, other=float("inf"))
         reach = tl.maximum(tl.maximum(row, column_core), own_core)
         best = tl.where(waiting, tl.minimum(best, reach), float("inf"))
-        current = tl.argmin(best, axis=0)
-        tl.store(order + t, current.to(tl.int64))
-        tl.store(steps + t, tl.sqrt(tl.min(best, axis=0)))
+        keys = (best.to(tl.int32, bitcast=True).to(tl.int64) << 32) | column
+        smallest = tl.min(keys, axis=0)
+        current = smallest & 0xFFFFFFFF
+        tl.store(order + t, current)
+        tl.store(steps + t, tl.sqrt((smallest >> 32).to(tl.int32).to(tl.float32, bitcast=True)))
         waiting = waiting & (column != current)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["size"])
 def _expand_kernel(steps, targets, size, BLOCK: tl.constexpr):
     """One program a batch and a slice of columns: running maxima of the steps, down and up from the diagonal."""
     batch = tl.program_id(0).to(tl.int64)
@@ -67,7 +73,7 @@ def _expand_kernel(steps, targets, size, BLOCK: tl.constexpr):
         tl.store(targets + row * size + column, above, mask=(column > row) & (column < size))
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["size"])
 def _loss_kernel(
     z, targets, which, gradient, partial, size,
     SQUARED: tl.constexpr, D: tl.constexpr, WIDTH: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
@@ -83,7 +89,7 @@ def _loss_kernel(
         j = start + tl.arange(0, COLUMNS)
         pairs = inside[:, None] & (j < size)[None, :] & (i[:, None] != j[None, :])
         distance = tl.zeros([ROWS, COLUMNS], tl.float32)
-        for k in tl.static_range(D):
+        for k in range(D):
             own = tl.load(z + i * D + k, mask=inside, other=0.0)
             other = tl.load(z + j * D + k, mask=j < size, other=0.0)
             gap = own[:, None] - other[None, :]
@@ -97,7 +103,7 @@ def _loss_kernel(
             error = tl.where(pairs, distance - target, 0.0)
             pull = 4.0 * error / distance
         total += tl.sum(error * error, axis=1)
-        for k in tl.static_range(D):
+        for k in range(D):
             own = tl.load(z + i * D + k, mask=inside, other=0.0)
             other = tl.load(z + j * D + k, mask=j < size, other=0.0)
             moved = tl.sum(pull * (own[:, None] - other[None, :]), axis=1)
@@ -111,12 +117,11 @@ def batch_orders(squared: torch.Tensor, min_points: int) -> tuple[torch.Tensor, 
     """Prim's order and steps of each batch from its matrix of squared distances, all batches in one launch."""
     batches, size, _ = squared.shape
     block = triton.next_power_of_2(size)
-    warps = 4 if block <= 1024 else 8
     core = squared.new_empty(batches, size)
     order = torch.empty(batches, size, dtype=torch.int64, device=squared.device)
     steps = squared.new_empty(batches, size)
-    _core_kernel[(batches * size,)](squared, core, size, K=min(min_points, size), BLOCK=block, num_warps=warps)
-    _prim_kernel[(batches,)](squared, core, order, steps, size, BLOCK=block, num_warps=warps)
+    _core_kernel[(batches * size,)](squared, core, size, K=min(min_points, size), BLOCK=block, num_warps=1)
+    _prim_kernel[(batches,)](squared, core, order, steps, size, BLOCK=block, num_warps=1 if block <= 1024 else 4)
     return order, steps
 
 
@@ -137,10 +142,10 @@ class DensityLoss(torch.autograd.Function):
         z = z.contiguous()
         gradient = torch.empty_like(z)
         partial = z.new_empty(size)
-        rows = 16
+        rows = 8
         _loss_kernel[(triton.cdiv(size, rows),)](
             z, targets, which, gradient, partial, size, SQUARED=squared, D=dimensions,
-            WIDTH=max(2, triton.next_power_of_2(dimensions)), ROWS=rows, COLUMNS=128, num_warps=4,
+            WIDTH=max(2, triton.next_power_of_2(dimensions)), ROWS=rows, COLUMNS=256, num_warps=4,
         )  # fmt: skip
         ctx.save_for_backward(gradient)
         return partial.sum()

@@ -45,31 +45,31 @@ def _insert_nearest(distance, column, nearest, nearest_index, slot, K: tl.conste
 
 
 @triton.jit
-def _tile_distance(points, row, row_inside, column, column_inside, D: tl.constexpr, M: tl.constexpr, N: tl.constexpr):
+def _tile_distance(columns, row, row_inside, column, column_inside, n, D, M: tl.constexpr, N: tl.constexpr):
     distance = tl.zeros([M, N], tl.float32)
-    for k in tl.static_range(D):
-        own = tl.load(points + row * D + k, mask=row_inside, other=0.0)
-        other = tl.load(points + column * D + k, mask=column_inside, other=0.0)
+    for k in range(D):
+        own = tl.load(columns + k * n + row, mask=row_inside, other=0.0)
+        other = tl.load(columns + k * n + column, mask=column_inside, other=0.0)
         gap = own[:, None] - other[None, :]
         distance += gap * gap
     return distance
 
 
 @triton.jit
-def _box_gap(points, row, row_inside, low, high, tile, D: tl.constexpr):
+def _box_gap(columns, row, row_inside, low, high, tile, n, D):
     """Squared distance from the nearest of some rows to the box around a tile."""
     gaps = tl.zeros(row.shape, tl.float32)
-    for k in tl.static_range(D):
-        own = tl.load(points + row * D + k, mask=row_inside, other=0.0)
+    for k in range(D):
+        own = tl.load(columns + k * n + row, mask=row_inside, other=0.0)
         gap = tl.maximum(tl.maximum(tl.load(low + tile * D + k) - own, own - tl.load(high + tile * D + k)), 0.0)
         gaps += gap * gap
     return gaps
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["n", "tiles", "D"])
 def _nearest_kernel(
-    points, low, high, core, core_index, n, tiles,
-    K: tl.constexpr, SLOTS: tl.constexpr, D: tl.constexpr, M: tl.constexpr, N: tl.constexpr,
+    columns, low, high, core, core_index, n, tiles, D,
+    K: tl.constexpr, SLOTS: tl.constexpr, M: tl.constexpr, N: tl.constexpr,
 ):  # fmt: skip
     """One program M rows: distance to their K-th nearest point and which it is, tiles visited from their own out."""
     program = tl.program_id(0)
@@ -84,10 +84,10 @@ def _nearest_kernel(
         tile = own_tile + tl.where(visit % 2 == 1, away, -away)
         if (tile >= 0) & (tile < tiles):
             worst = tl.max(tl.where(slot[None, :] < K, nearest, -1.0), axis=1)
-            gaps = _box_gap(points, row, row_inside, low, high, tile, D)
+            gaps = _box_gap(columns, row, row_inside, low, high, tile, n, D)
             if tl.max((row_inside & (gaps < worst)).to(tl.int32), axis=0) > 0:
                 column = (tile * N + tl.arange(0, N)).to(tl.int64)
-                distance = _tile_distance(points, row, row_inside, column, column < n, D, M, N)
+                distance = _tile_distance(columns, row, row_inside, column, column < n, n, D, M, N)
                 usable = row_inside[:, None] & (column < n)[None, :]
                 distance = tl.where(usable, distance, float("inf"))
                 nearest, nearest_index = _insert_nearest(distance, column, nearest, nearest_index, slot, K)
@@ -98,10 +98,10 @@ def _nearest_kernel(
     tl.store(core_index + row, index, mask=row_inside)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["n", "tiles", "count", "D"])
 def _outside_kernel(
-    points, low, high, core, tile_core, component, tile_component, bound, rows, partner, reach, n, tiles, count,
-    D: tl.constexpr, M: tl.constexpr, N: tl.constexpr,
+    columns, low, high, core, tile_core, component, tile_component, bound, rows, partner, reach, n, tiles, count, D,
+    M: tl.constexpr, N: tl.constexpr,
 ):  # fmt: skip
     """One program M of the searching rows: the lightest edge of each to another component, if it beats the bound."""
     item = tl.program_id(0) * M + tl.arange(0, M)
@@ -116,13 +116,13 @@ def _outside_kernel(
         away = (visit + 1) // 2
         tile = own_tile + tl.where(visit % 2 == 1, away, -away)
         if (tile >= 0) & (tile < tiles):
-            gaps = _box_gap(points, row, row_inside, low, high, tile, D)
+            gaps = _box_gap(columns, row, row_inside, low, high, tile, n, D)
             lower = tl.maximum(tl.maximum(gaps, own_core), tl.load(tile_core + tile))
             open_rows = row_inside & (lower < best) & (tl.load(tile_component + tile) != own)
             if tl.max(open_rows.to(tl.int32), axis=0) > 0:
                 column = (tile * N + tl.arange(0, N)).to(tl.int64)
                 column_inside = column < n
-                distance = _tile_distance(points, row, row_inside, column, column_inside, D, M, N)
+                distance = _tile_distance(columns, row, row_inside, column, column_inside, n, D, M, N)
                 other_core = tl.load(core + column, mask=column_inside, other=float("inf"))
                 other = tl.load(component + column, mask=column_inside, other=-1)
                 weight = tl.maximum(tl.maximum(distance, own_core[:, None]), other_core[None, :])
@@ -138,7 +138,7 @@ def _outside_kernel(
     tl.atomic_min(bound + own, _as_bits(best), mask=row_inside & (found >= 0))
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["n"])
 def _row_nearest_kernel(
     products, norms, rows, core, core_index, n, K: tl.constexpr, SLOTS: tl.constexpr, N: tl.constexpr
 ):
@@ -165,7 +165,7 @@ def _row_nearest_kernel(
     tl.store(core_index + row + one, index)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["n"])
 def _row_outside_kernel(products, norms, core, component, bound, rows, partner, reach, n, N: tl.constexpr):
     """One program a row of scalar products: its lightest edge to another component, if it beats the bound."""
     item = tl.program_id(0).to(tl.int64)
@@ -206,21 +206,21 @@ def _reduce_tiles(values, reduce, fill):
 
 
 def nearest_of_points(
-    points: torch.Tensor, low: torch.Tensor, high: torch.Tensor, k: int
+    columns: torch.Tensor, low: torch.Tensor, high: torch.Tensor, k: int
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Squared distance from each point to its k-th nearest, itself included, and which it is."""
-    n, dimensions = points.shape
-    core = points.new_empty(n)
-    index = torch.empty(n, dtype=torch.int64, device=points.device)
+    dimensions, n = columns.shape
+    core = columns.new_empty(n)
+    index = torch.empty(n, dtype=torch.int64, device=columns.device)
     _nearest_kernel[(triton.cdiv(n, ROWS),)](
-        points, low, high, core, index, n, len(low), K=k, SLOTS=max(2, triton.next_power_of_2(k)), D=dimensions,
+        columns, low, high, core, index, n, len(low), dimensions, K=k, SLOTS=max(2, triton.next_power_of_2(k)),
         M=ROWS, N=COLUMNS, num_warps=4,
     )  # fmt: skip
     return core, index
 
 
 def search_points(
-    points: torch.Tensor, low: torch.Tensor, high: torch.Tensor, core: torch.Tensor, component: torch.Tensor,
+    columns: torch.Tensor, low: torch.Tensor, high: torch.Tensor, core: torch.Tensor, component: torch.Tensor,
     bound: torch.Tensor, rows: torch.Tensor, partner: torch.Tensor, reach: torch.Tensor,
 ) -> None:  # fmt: skip
     """The round of Borůvka's algorithm that boruvka.search_kd_tree is on a CPU."""
@@ -228,8 +228,8 @@ def search_points(
     shared = torch.where(smallest == _reduce_tiles(component, torch.amax, -1), smallest, -1)
     tile_core = _reduce_tiles(core, torch.amin, float("inf"))
     _outside_kernel[(triton.cdiv(len(rows), ROWS),)](
-        points, low, high, core, tile_core, component, shared, bound, rows, partner, reach, len(points), len(low),
-        len(rows), D=points.shape[1], M=ROWS, N=COLUMNS, num_warps=4,
+        columns, low, high, core, tile_core, component, shared, bound, rows, partner, reach, len(core), len(low),
+        len(rows), len(columns), M=ROWS, N=COLUMNS, num_warps=4,
     )  # fmt: skip
 
 

@@ -23,7 +23,7 @@ def spanning_tree_on_device(points: FloatArray, min_points: int, device: torch.d
     centred = torch.from_numpy(points - points.mean(axis=0)).to(device, torch.float32)
     if points.shape[1] <= FEW_COLUMNS:
         indices = spatial_order(centred)
-        search: _TileSearch | _ProductSearch = _TileSearch(centred[indices].contiguous())
+        search: _TileSearch | _ProductSearch = _TileSearch(centred[indices])
     else:
         indices = torch.arange(len(points), device=device)
         search = _ProductSearch(centred)
@@ -74,7 +74,7 @@ class _TileSearch:
     """Searches among points of few columns in spatial order."""
 
     def __init__(self, points: torch.Tensor) -> None:
-        self.points = points
+        self.columns = points.T.contiguous()  # so that neighbouring threads read neighbouring numbers
         self.low, self.high = triton_tree.bound_tiles(points)
 
     def arrange(self, rows: IntArray) -> IntArray:
@@ -82,13 +82,13 @@ class _TileSearch:
         return np.sort(rows)
 
     def core_distances(self, min_points: int) -> tuple[torch.Tensor, torch.Tensor]:
-        return triton_tree.nearest_of_points(self.points, self.low, self.high, min_points)
+        return triton_tree.nearest_of_points(self.columns, self.low, self.high, min_points)
 
     def search(
         self, core: torch.Tensor, component: torch.Tensor, bound: torch.Tensor, rows: torch.Tensor,
         partner: torch.Tensor, reach: torch.Tensor,
     ) -> None:  # fmt: skip
-        triton_tree.search_points(self.points, self.low, self.high, core, component, bound, rows, partner, reach)
+        triton_tree.search_points(self.columns, self.low, self.high, core, component, bound, rows, partner, reach)
 
 
 class _ProductSearch:

@@ -6,10 +6,12 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import groupby
 
 import numpy as np
 import torch
 
+from shade._arrays import IntArray
 from shade._kernels import triton_training
 from shade.network.batches import shuffle_batches
 from shade.network.losses import reconstruction_loss
@@ -18,15 +20,24 @@ from shade.network.trainer import Trainer
 # Rows of batches, one batch a row, on the device: the same in the order of their trees, and their steps.
 DeviceTargets = Callable[[torch.Tensor], tuple[torch.Tensor, torch.Tensor]]
 
-TARGET_ENTRIES = 1 << 28  # entries of matrices of targets held at a time: 1 GB
+TARGET_ENTRIES = 1 << 27  # of the matrices of targets in a piece: 512 MB, held three times
 WARM_UP = 3
 
 logger = logging.getLogger("shade")
 
 
 @dataclass
+class Prepared:
+    """Batches of one size with their targets, made on a stream of their own; `ready` is when they can be used."""
+
+    rows: torch.Tensor
+    targets: torch.Tensor | None
+    ready: torch.cuda.Event
+
+
+@dataclass
 class BatchGroup:
-    """Batches of one size on the device, and the step that trains on the next of them."""
+    """Buffers for batches of one size, and the step that trains on the next of them."""
 
     rows: torch.Tensor
     targets: torch.Tensor | None
@@ -37,10 +48,14 @@ class BatchGroup:
 
 @dataclass
 class CudaTrainer(Trainer):
-    """The same training as `Trainer`, with work handed to the device in large pieces."""
+    """The same training as `Trainer`, with work handed to the device in large pieces.
+
+    While the device trains on some batches, it prepares the targets of the next ones on a second stream.
+    """
 
     device_targets: DeviceTargets | None = None
     _groups: dict[int, BatchGroup] = field(default_factory=dict)
+    _pieces: Iterator[Prepared] = field(init=False)
 
     def make_optimizer(self) -> torch.optim.Optimizer:
         """Adam whose step can be part of a graph."""
@@ -49,80 +64,108 @@ class CudaTrainer(Trainer):
 
     @contextmanager
     def prepare(self) -> Iterator[None]:
-        """Nothing runs in the background here; graphs and buffers are let go in the end."""
+        """Start preparing; graphs and buffers are let go in the end."""
+        self._pieces = self._prepare_ahead()
         try:
             yield
         finally:
             self._groups.clear()
+            del self._pieces
 
     def run_epoch(self) -> torch.Tensor:
-        """Train on each row once, in groups of batches whose targets fit into memory."""
-        settings = self.settings
-        batches = shuffle_batches(len(self.samples), settings.batch_size, settings.smallest_batch, self.random)
+        """Train on each row once."""
         totals = torch.zeros(2, device=self.samples.device)
-        full = batches[:-1] if len(batches) > 1 else []
-        if full and len(batches[-1]) == len(full[0]):
-            full, last = batches, []
-        else:
-            last = batches[-1:]
-        for part in (full, last):
-            size = len(part[0]) if part else 1
-            most = max(1, TARGET_ENTRIES // size**2)
-            for start in range(0, len(part), most):
-                totals += self._train_group(np.stack(part[start : start + most]), most=min(most, len(part)))
+        remaining = len(self.samples)
+        while remaining > 0:
+            piece = next(self._pieces)
+            totals += self._train_piece(piece)
+            remaining -= piece.rows.numel()
         return totals
 
-    def _train_group(self, rows: np.ndarray, most: int) -> torch.Tensor:
+    def _all_pieces(self) -> Iterator[IntArray]:
+        """The batches of all epochs in pieces of one size each, whose targets fit into memory."""
+        for _ in range(self.settings.epochs):
+            batches = shuffle_batches(
+                len(self.samples), self.settings.batch_size, self.settings.smallest_batch, self.random
+            )
+            for size, same in groupby(batches, key=len):
+                part = np.stack(list(same))
+                at_a_time = max(1, TARGET_ENTRIES // size**2)
+                yield from (part[start : start + at_a_time] for start in range(0, len(part), at_a_time))
+
+    def _prepare_ahead(self) -> Iterator[Prepared]:
+        """Yield pieces one after the other, the next being prepared while one is in use."""
+        stream = torch.cuda.Stream(self.samples.device)  # type: ignore[no-untyped-call]
+        stream.wait_stream(torch.cuda.current_stream())  # the samples must have arrived
+        waiting: Prepared | None = None
+        for rows in self._all_pieces():
+            following = self._prepare_piece(rows, stream)
+            if waiting is not None:
+                yield waiting
+            waiting = following
+        if waiting is not None:
+            yield waiting
+
+    def _prepare_piece(self, rows: IntArray, stream: torch.cuda.Stream) -> Prepared:
+        with torch.cuda.stream(stream):
+            on_device = torch.from_numpy(rows).to(self.samples.device)
+            targets = None
+            if self.device_targets is not None:
+                on_device, steps = self.device_targets(on_device)
+                targets = steps.new_empty(*rows.shape, rows.shape[1])
+                triton_training.expand_steps(steps.contiguous(), targets)
+            ready = torch.cuda.Event()  # type: ignore[no-untyped-call]
+            ready.record(stream)
+        return Prepared(on_device, targets, ready)
+
+    def _train_piece(self, piece: Prepared) -> torch.Tensor:
         """Train on batches of one size."""
-        count, size = rows.shape
+        count, size = piece.rows.shape
         if size not in self._groups:
-            self._groups[size] = self._make_group(size, most)
+            self._groups[size] = self._make_group(count, size)
         group = self._groups[size]
-        on_device = torch.from_numpy(rows).to(self.samples.device)
-        if self.device_targets is not None and group.targets is not None:
-            on_device, steps = self.device_targets(on_device)
-            triton_training.expand_steps(steps.contiguous(), group.targets)
-        group.rows[:count] = on_device
+        piece.ready.wait()
+        group.rows[:count] = piece.rows
+        piece.rows.record_stream(torch.cuda.current_stream())
+        if piece.targets is not None and group.targets is not None:
+            group.targets[:count] = piece.targets
+            piece.targets.record_stream(torch.cuda.current_stream())
         group.position.zero_()
         group.totals.zero_()
         for _ in range(count):
             group.replay()
         return torch.mul(group.totals, size)
 
-    def _make_group(self, size: int, most: int) -> BatchGroup:
+    def _make_group(self, count: int, size: int) -> BatchGroup:
+        """Buffers and a recorded step; the first piece of a size is never smaller than later ones."""
         device = self.samples.device
-        targets = None
-        if self.device_targets is not None:
-            targets = torch.zeros(most, size, size, device=device)
         group = BatchGroup(
-            torch.zeros(most, size, dtype=torch.int64, device=device),
-            targets,
-            torch.zeros(1, dtype=torch.int64, device=device),
-            torch.zeros(2, device=device),
-            lambda: None,
+            rows=torch.zeros(count, size, dtype=torch.int64, device=device),
+            targets=None if self.device_targets is None else torch.zeros(count, size, size, device=device),
+            position=torch.zeros(1, dtype=torch.int64, device=device),
+            totals=torch.zeros(2, device=device),
+            replay=lambda: None,
         )
-
-        def step() -> None:
-            self.optimizer.zero_grad(set_to_none=True)
-            losses = self._group_losses(group)
-            weights = (self.settings.reconstruction_weight, self.settings.density_weight)
-            (losses[0] * weights[0] + losses[1] * weights[1]).backward()  # type: ignore[no-untyped-call]
-            self.optimizer.step()
-            group.totals += losses.detach()
-            group.position += 1
-
-        group.replay = self._capture(step, group)
+        group.replay = self._capture(lambda: self._group_step(group), group)
         return group
 
-    def _group_losses(self, group: BatchGroup) -> torch.Tensor:
+    def _group_step(self, group: BatchGroup) -> None:
+        """One step on the batch at the group's position, which moves on; few kernels, for each costs its launch."""
+        settings = self.settings
+        self.optimizer.zero_grad(set_to_none=True)
         x = self.samples[group.rows.index_select(0, group.position)[0]]
         z = self.network.encode(x)  # type: ignore[operator]
-        reconstruction = reconstruction_loss(x, self.network.decode(z), self.settings.reconstruction)  # type: ignore[operator]
-        if group.targets is None:
-            return torch.stack([reconstruction, torch.zeros_like(reconstruction)])
-        squared = self.settings.distance == "sqeuclidean"
-        density = triton_training.DensityLoss.apply(z, group.targets, group.position, squared)  # type: ignore[no-untyped-call]
-        return torch.stack([reconstruction, density])
+        reconstruction = reconstruction_loss(x, self.network.decode(z), settings.reconstruction)  # type: ignore[operator]
+        loss = reconstruction * settings.reconstruction_weight
+        group.totals[0] += reconstruction.detach()
+        if group.targets is not None:
+            squared = settings.distance == "sqeuclidean"
+            density = triton_training.DensityLoss.apply(z, group.targets, group.position, squared)  # type: ignore[no-untyped-call]
+            loss = torch.add(loss, density, alpha=settings.density_weight)
+            group.totals[1] += density.detach()
+        loss.backward()  # type: ignore[no-untyped-call]
+        self.optimizer.step()
+        group.position += 1
 
     def _capture(self, step: Callable[[], None], group: BatchGroup) -> Callable[[], None]:
         """Record the step as a graph; a network that cannot be recorded is trained step by step instead."""
@@ -132,11 +175,10 @@ class CudaTrainer(Trainer):
             stream.wait_stream(torch.cuda.current_stream())
             with torch.cuda.stream(stream):  # what is set up on first use must not become part of the graph
                 for _ in range(WARM_UP):
-                    group.position.zero_()
                     step()
+                    group.position.zero_()
             torch.cuda.current_stream().wait_stream(stream)
             graph = torch.cuda.CUDAGraph()
-            group.position.zero_()
             with torch.cuda.graph(graph):
                 step()
             return graph.replay
