@@ -9,6 +9,23 @@ import triton
 import triton.language as tl
 
 
+@triton.jit(do_not_specialize=["size", "D"])
+def _distance_kernel(x, squared, size, D, M: tl.constexpr, N: tl.constexpr):
+    """One program a tile of a batch's matrix: squared distances, column by column."""
+    batch = tl.program_id(0).to(tl.int64)
+    i = tl.program_id(1) * M + tl.arange(0, M)
+    j = tl.program_id(2) * N + tl.arange(0, N)
+    x += batch * size * D
+    distance = tl.zeros([M, N], tl.float32)
+    for k in range(D):
+        own = tl.load(x + i * D + k, mask=i < size, other=0.0)
+        other = tl.load(x + j * D + k, mask=j < size, other=0.0)
+        gap = own[:, None] - other[None, :]
+        distance += gap * gap
+    squared += batch * size * size
+    tl.store(squared + i[:, None] * size + j[None, :], distance, mask=(i < size)[:, None] & (j < size)[None, :])
+
+
 @triton.jit(do_not_specialize=["size"])
 def _core_kernel(squared, core, size, K: tl.constexpr, BLOCK: tl.constexpr):
     """One program a row: the K-th smallest of its squared distances, its own counting as 0."""
@@ -111,6 +128,15 @@ def _loss_kernel(
     squares = size.to(tl.float32) * size
     tl.store(gradient + i[:, None] * D + wide[None, :], slope / squares, mask=inside[:, None] & (wide < D)[None, :])
     tl.store(partial + i, total / squares, mask=inside)
+
+
+def squared_distances(x: torch.Tensor) -> torch.Tensor:
+    """Squared distances within each batch of points of few columns."""
+    batches, size, dimensions = x.shape
+    squared = x.new_empty(batches, size, size)
+    grid = (batches, triton.cdiv(size, 64), triton.cdiv(size, 64))
+    _distance_kernel[grid](x.contiguous(), squared, size, dimensions, M=64, N=64, num_warps=4)
+    return squared
 
 
 def batch_orders(squared: torch.Tensor, min_points: int) -> tuple[torch.Tensor, torch.Tensor]:

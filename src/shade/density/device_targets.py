@@ -58,6 +58,6 @@ def device_targets_of_tree(tree: DCTree, device: torch.device, *, mean_edge: boo
 def _squared_distances(x: torch.Tensor) -> torch.Tensor:
     """Squared distances within each batch; by differences for few columns, where products would lose digits."""
     if x.shape[2] <= FEW_COLUMNS:
-        return torch.cdist(x, x, compute_mode="donot_use_mm_for_euclid_dist").square()
+        return triton_training.squared_distances(x)
     norms = x.square().sum(dim=2)
     return torch.baddbmm(norms[:, :, None] + norms[:, None, :], x, x.transpose(1, 2), alpha=-2.0)

@@ -34,7 +34,7 @@ def spanning_tree_on_device(points: FloatArray, min_points: int, device: torch.d
     reach = torch.empty(n, dtype=torch.float32, device=device)
     while rounds.unfinished:
         rounds.begin()
-        rows = search.arrange(rounds.searching())
+        rows = rounds.searching()  # by position: side by side in space, so that a program's rows skip the same tiles
         on_device = torch.from_numpy(rows).to(device)
         component = torch.from_numpy(rounds.component.astype(np.int32)).to(device)
         bound = torch.from_numpy(rounds.bound.astype(np.float32).view(np.int32)).to(device)
@@ -77,10 +77,6 @@ class _TileSearch:
         self.columns = points.T.contiguous()  # so that neighbouring threads read neighbouring numbers
         self.low, self.high = triton_tree.bound_tiles(points)
 
-    def arrange(self, rows: IntArray) -> IntArray:
-        """Rows side by side in space share a program, and what one of them can skip the others mostly can."""
-        return np.sort(rows)
-
     def core_distances(self, min_points: int) -> tuple[torch.Tensor, torch.Tensor]:
         return triton_tree.nearest_of_points(self.columns, self.low, self.high, min_points)
 
@@ -98,10 +94,6 @@ class _ProductSearch:
         self.points = points
         self.norms = points.square().sum(dim=1)
         self.rows_at_a_time = max(1, BLOCK_ENTRIES // len(points))
-
-    def arrange(self, rows: IntArray) -> IntArray:
-        """Rows come as they are: those most likely to find a light edge first."""
-        return rows
 
     def _products(self, rows: torch.Tensor) -> torch.Tensor:
         allowed = torch.backends.cuda.matmul.allow_tf32

@@ -129,12 +129,12 @@ class BoruvkaRounds:
         boruvka.bound_components(self.component, self.partner, self.reach, self.bound)
 
     def searching(self) -> IntArray:
-        """Points that may improve the bound of their component, those with the smallest bounds first.
+        """Points that may improve the bound of their component."""
+        return np.flatnonzero((self.partner < 0) & (self.reach < self.bound[self.component]))
 
-        What the first find spares the others a search.
-        """
-        waiting = np.flatnonzero((self.partner < 0) & (self.reach < self.bound[self.component]))
-        return waiting[np.argsort(self.reach[waiting], kind="stable")]
+    def most_promising_first(self, rows: IntArray) -> IntArray:
+        """Points with the smallest bounds first: what they find spares the others a search."""
+        return rows[np.argsort(self.reach[rows], kind="stable")]
 
     def finish(self) -> None:
         """Join components along the lightest edges that were found."""
@@ -171,7 +171,7 @@ def _boruvka_in_blocks(points: FloatArray, min_points: int, n_jobs: int | None) 
     rounds = BoruvkaRounds(core)
     while rounds.unfinished:
         rounds.begin()
-        waiting = rounds.searching()
+        waiting = rounds.most_promising_first(rounds.searching())
         while len(waiting):
             waiting = waiting[rounds.reach[waiting] < rounds.bound[rounds.component[waiting]]]
             rows, waiting = waiting[: blocks.rows_at_a_time()], waiting[blocks.rows_at_a_time() :]
