@@ -1,15 +1,19 @@
 """Triton kernels for exact spanning trees on CUDA, by brute force over tiles that bounds could not rule out.
 
 Two ways to come by distances: from points of few columns within the kernel, tile by tile, and from blocks of a
-matrix of scalar products that was computed before. All distances are squared, in float32.
+matrix of scalar products that was computed before, in float64, for the difference of large products loses digits. All
+distances are squared, in float32.
 """
+
+from dataclasses import dataclass
 
 import torch
 import triton
 import triton.language as tl
 
-ROWS = 64
-COLUMNS = 128
+ROWS = 64  # of a program
+COLUMNS = 128  # of a tile
+FAN = 32  # tiles of a group: a power of two
 
 
 @triton.jit
@@ -66,10 +70,17 @@ def _box_gap(columns, row, row_inside, low, high, tile, n, D):
     return gaps
 
 
-@triton.jit(do_not_specialize=["n", "tiles", "D"])
+@triton.jit
+def _outward(own, visit):
+    """The visit-th of the numbers around own: own, own + 1, own − 1, own + 2 and so on."""
+    away = (visit + 1) // 2
+    return own + tl.where(visit % 2 == 1, away, -away)
+
+
+@triton.jit(do_not_specialize=["n", "tiles", "groups", "D"])
 def _nearest_kernel(
-    columns, low, high, core, core_index, n, tiles, D,
-    K: tl.constexpr, SLOTS: tl.constexpr, M: tl.constexpr, N: tl.constexpr,
+    columns, low, high, group_low, group_high, core, core_index, n, tiles, groups, D,
+    K: tl.constexpr, SLOTS: tl.constexpr, M: tl.constexpr, N: tl.constexpr, FAN: tl.constexpr,
 ):  # fmt: skip
     """One program M rows: distance to their K-th nearest point and which it is, tiles visited from their own out."""
     program = tl.program_id(0)
@@ -79,18 +90,23 @@ def _nearest_kernel(
     nearest = tl.full([M, SLOTS], float("inf"), tl.float32)
     nearest_index = tl.zeros([M, SLOTS], tl.int64)
     own_tile = program * M // N
-    for visit in range(2 * tiles):
-        away = (visit + 1) // 2
-        tile = own_tile + tl.where(visit % 2 == 1, away, -away)
-        if (tile >= 0) & (tile < tiles):
+    for visit in range(2 * groups):
+        group = _outward(own_tile // FAN, visit)
+        if (group >= 0) & (group < groups):
             worst = tl.max(tl.where(slot[None, :] < K, nearest, -1.0), axis=1)
-            gaps = _box_gap(columns, row, row_inside, low, high, tile, n, D)
+            gaps = _box_gap(columns, row, row_inside, group_low, group_high, group, n, D)
             if tl.max((row_inside & (gaps < worst)).to(tl.int32), axis=0) > 0:
-                column = (tile * N + tl.arange(0, N)).to(tl.int64)
-                distance = _tile_distance(columns, row, row_inside, column, column < n, n, D, M, N)
-                usable = row_inside[:, None] & (column < n)[None, :]
-                distance = tl.where(usable, distance, float("inf"))
-                nearest, nearest_index = _insert_nearest(distance, column, nearest, nearest_index, slot, K)
+                for inner in range(FAN):
+                    tile = group * FAN + (own_tile + inner) % FAN
+                    if tile < tiles:
+                        worst = tl.max(tl.where(slot[None, :] < K, nearest, -1.0), axis=1)
+                        gaps = _box_gap(columns, row, row_inside, low, high, tile, n, D)
+                        if tl.max((row_inside & (gaps < worst)).to(tl.int32), axis=0) > 0:
+                            column = (tile * N + tl.arange(0, N)).to(tl.int64)
+                            distance = _tile_distance(columns, row, row_inside, column, column < n, n, D, M, N)
+                            usable = row_inside[:, None] & (column < n)[None, :]
+                            distance = tl.where(usable, distance, float("inf"))
+                            nearest, nearest_index = _insert_nearest(distance, column, nearest, nearest_index, slot, K)
     listed = tl.where(slot[None, :] < K, nearest, -1.0)
     last = tl.argmax(listed, axis=1)
     index = tl.sum(tl.where(slot[None, :] == last[:, None], nearest_index, 0), axis=1)
@@ -98,10 +114,20 @@ def _nearest_kernel(
     tl.store(core_index + row, index, mask=row_inside)
 
 
-@triton.jit(do_not_specialize=["n", "tiles", "count", "D"])
+@triton.jit
+def _open_rows(columns, row, row_inside, low, high, box_core, box_component, box, own, own_core, best, n, D):
+    """Whether any of the rows could find a lighter edge in a box."""
+    gaps = _box_gap(columns, row, row_inside, low, high, box, n, D)
+    lower = tl.maximum(tl.maximum(gaps, own_core), tl.load(box_core + box))
+    open_rows = row_inside & (lower < best) & (tl.load(box_component + box) != own)
+    return tl.max(open_rows.to(tl.int32), axis=0) > 0
+
+
+@triton.jit(do_not_specialize=["n", "tiles", "groups", "count", "D"])
 def _outside_kernel(
-    columns, low, high, core, tile_core, component, tile_component, bound, rows, partner, reach, n, tiles, count, D,
-    M: tl.constexpr, N: tl.constexpr,
+    columns, low, high, tile_core, tile_component, group_low, group_high, group_core, group_component,
+    core, component, bound, rows, partner, reach, n, tiles, groups, count, D,
+    M: tl.constexpr, N: tl.constexpr, FAN: tl.constexpr,
 ):  # fmt: skip
     """One program M of the searching rows: the lightest edge of each to another component, if it beats the bound."""
     item = tl.program_id(0) * M + tl.arange(0, M)
@@ -112,27 +138,33 @@ def _outside_kernel(
     best = _as_float(tl.load(bound + own, mask=row_inside, other=0))
     found = tl.full([M], -1, tl.int64)
     own_tile = tl.min(tl.where(row_inside, row, n), axis=0) // N
-    for visit in range(2 * tiles):
-        away = (visit + 1) // 2
-        tile = own_tile + tl.where(visit % 2 == 1, away, -away)
-        if (tile >= 0) & (tile < tiles):
-            gaps = _box_gap(columns, row, row_inside, low, high, tile, n, D)
-            lower = tl.maximum(tl.maximum(gaps, own_core), tl.load(tile_core + tile))
-            open_rows = row_inside & (lower < best) & (tl.load(tile_component + tile) != own)
-            if tl.max(open_rows.to(tl.int32), axis=0) > 0:
-                column = (tile * N + tl.arange(0, N)).to(tl.int64)
-                column_inside = column < n
-                distance = _tile_distance(columns, row, row_inside, column, column_inside, n, D, M, N)
-                other_core = tl.load(core + column, mask=column_inside, other=float("inf"))
-                other = tl.load(component + column, mask=column_inside, other=-1)
-                weight = tl.maximum(tl.maximum(distance, own_core[:, None]), other_core[None, :])
-                usable = column_inside[None, :] & (other[None, :] != own[:, None])
-                weight = tl.where(usable, weight, float("inf"))
-                smallest = tl.min(weight, axis=1)
-                which = tl.argmin(weight, axis=1)
-                better = smallest < best
-                best = tl.where(better, smallest, best)
-                found = tl.where(better, tile * N + which, found)
+    for visit in range(2 * groups):
+        group = _outward(own_tile // FAN, visit)
+        if (group >= 0) & (group < groups):
+            if _open_rows(
+                columns, row, row_inside, group_low, group_high, group_core, group_component, group, own, own_core,
+                best, n, D,
+            ):  # fmt: skip
+                for inner in range(FAN):
+                    tile = group * FAN + (own_tile + inner) % FAN
+                    if tile < tiles:
+                        if _open_rows(
+                            columns, row, row_inside, low, high, tile_core, tile_component, tile, own, own_core,
+                            best, n, D,
+                        ):  # fmt: skip
+                            column = (tile * N + tl.arange(0, N)).to(tl.int64)
+                            column_inside = column < n
+                            distance = _tile_distance(columns, row, row_inside, column, column_inside, n, D, M, N)
+                            other_core = tl.load(core + column, mask=column_inside, other=float("inf"))
+                            other = tl.load(component + column, mask=column_inside, other=-1)
+                            weight = tl.maximum(tl.maximum(distance, own_core[:, None]), other_core[None, :])
+                            usable = column_inside[None, :] & (other[None, :] != own[:, None])
+                            weight = tl.where(usable, weight, float("inf"))
+                            smallest = tl.min(weight, axis=1)
+                            which = tl.argmin(weight, axis=1)
+                            better = smallest < best
+                            best = tl.where(better, smallest, best)
+                            found = tl.where(better, tile * N + which, found)
     tl.store(partner + row, found, mask=row_inside)
     tl.store(reach + row, best, mask=row_inside)
     tl.atomic_min(bound + own, _as_bits(best), mask=row_inside & (found >= 0))
@@ -153,8 +185,8 @@ def _row_nearest_kernel(
         column = (start + tl.arange(0, N)).to(tl.int64)
         inside = column < n
         product = tl.load(products + item * n + column, mask=inside, other=0.0)
-        distance = tl.maximum(own + tl.load(norms + column, mask=inside, other=0.0) - 2.0 * product, 0.0)
-        distance = tl.where(column == row, 0.0, distance)
+        distance = own + tl.load(norms + column, mask=inside, other=0.0) - 2.0 * product
+        distance = tl.where(column == row, 0.0, tl.maximum(distance, 0.0).to(tl.float32))
         distance = tl.where(inside, distance, float("inf"))[None, :]
         nearest, nearest_index = _insert_nearest(distance, column, nearest, nearest_index, slot, K)
     listed = tl.where(slot[None, :] < K, nearest, -1.0)
@@ -179,7 +211,7 @@ def _row_outside_kernel(products, norms, core, component, bound, rows, partner, 
         column = (start + tl.arange(0, N)).to(tl.int64)
         inside = column < n
         product = tl.load(products + item * n + column, mask=inside, other=0.0)
-        distance = norm + tl.load(norms + column, mask=inside, other=0.0) - 2.0 * product
+        distance = (norm + tl.load(norms + column, mask=inside, other=0.0) - 2.0 * product).to(tl.float32)
         weight = tl.maximum(tl.maximum(distance, own_core), tl.load(core + column, mask=inside, other=0.0))
         usable = inside & (tl.load(component + column, mask=inside, other=-1) != own)
         weight = tl.where(usable, weight, float("inf"))
@@ -193,43 +225,62 @@ def _row_outside_kernel(products, norms, core, component, bound, rows, partner, 
         tl.atomic_min(bound + own, _as_bits(best))
 
 
-def bound_tiles(points: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Smallest and largest coordinates of each tile of points."""
-    return _reduce_tiles(points, torch.amin, float("inf")), _reduce_tiles(points, torch.amax, -float("inf"))
+@dataclass(frozen=True)
+class Tiles:
+    """Boxes around tiles of points in spatial order, and around groups of tiles."""
+
+    columns: torch.Tensor
+    low: torch.Tensor
+    high: torch.Tensor
+    group_low: torch.Tensor
+    group_high: torch.Tensor
+
+    @classmethod
+    def from_points(cls, points: torch.Tensor) -> "Tiles":
+        """Lay the points out by column, so that neighbouring threads read neighbouring numbers, and box them."""
+        low, high = _reduce(points, torch.amin, COLUMNS), _reduce(points, torch.amax, COLUMNS)
+        return cls(points.T.contiguous(), low, high, _reduce(low, torch.amin, FAN), _reduce(high, torch.amax, FAN))
 
 
-def _reduce_tiles(values, reduce, fill):
-    tiles = triton.cdiv(len(values), COLUMNS)
-    padded = values.new_full((tiles * COLUMNS, *values.shape[1:]), fill)
-    padded[: len(values)] = values
-    return reduce(padded.reshape(tiles, COLUMNS, *values.shape[1:]), dim=1).contiguous()
+def _reduce(values, reduce, width):
+    """Reduce runs of `width` rows, the last run filled up with its last row."""
+    runs = triton.cdiv(len(values), width)
+    padded = values[torch.arange(runs * width, device=values.device).clamp_max(len(values) - 1)]
+    return reduce(padded.reshape(runs, width, *values.shape[1:]), dim=1).contiguous()
 
 
-def nearest_of_points(
-    columns: torch.Tensor, low: torch.Tensor, high: torch.Tensor, k: int
-) -> tuple[torch.Tensor, torch.Tensor]:
+def _shared(smallest, largest):
+    """The component of a box whose points are all of one, else −1."""
+    return torch.where(smallest == largest, smallest, -1)
+
+
+def nearest_of_points(tiles: Tiles, k: int) -> tuple[torch.Tensor, torch.Tensor]:
     """Squared distance from each point to its k-th nearest, itself included, and which it is."""
-    dimensions, n = columns.shape
-    core = columns.new_empty(n)
-    index = torch.empty(n, dtype=torch.int64, device=columns.device)
+    dimensions, n = tiles.columns.shape
+    core = tiles.columns.new_empty(n)
+    index = torch.empty(n, dtype=torch.int64, device=core.device)
     _nearest_kernel[(triton.cdiv(n, ROWS),)](
-        columns, low, high, core, index, n, len(low), dimensions, K=k, SLOTS=max(2, triton.next_power_of_2(k)),
-        M=ROWS, N=COLUMNS, num_warps=4,
+        tiles.columns, tiles.low, tiles.high, tiles.group_low, tiles.group_high, core, index,
+        n, len(tiles.low), len(tiles.group_low), dimensions,
+        K=k, SLOTS=max(2, triton.next_power_of_2(k)), M=ROWS, N=COLUMNS, FAN=FAN, num_warps=4,
     )  # fmt: skip
     return core, index
 
 
 def search_points(
-    columns: torch.Tensor, low: torch.Tensor, high: torch.Tensor, core: torch.Tensor, component: torch.Tensor,
-    bound: torch.Tensor, rows: torch.Tensor, partner: torch.Tensor, reach: torch.Tensor,
+    tiles: Tiles, core: torch.Tensor, component: torch.Tensor, bound: torch.Tensor, rows: torch.Tensor,
+    partner: torch.Tensor, reach: torch.Tensor,
 ) -> None:  # fmt: skip
     """The round of Borůvka's algorithm that boruvka.search_kd_tree is on a CPU."""
-    smallest = _reduce_tiles(component, torch.amin, 2**31 - 1)
-    shared = torch.where(smallest == _reduce_tiles(component, torch.amax, -1), smallest, -1)
-    tile_core = _reduce_tiles(core, torch.amin, float("inf"))
+    smallest, largest = _reduce(component, torch.amin, COLUMNS), _reduce(component, torch.amax, COLUMNS)
+    group_component = _shared(_reduce(smallest, torch.amin, FAN), _reduce(largest, torch.amax, FAN))
+    tile_core = _reduce(core, torch.amin, COLUMNS)
     _outside_kernel[(triton.cdiv(len(rows), ROWS),)](
-        columns, low, high, core, tile_core, component, shared, bound, rows, partner, reach, len(core), len(low),
-        len(rows), len(columns), M=ROWS, N=COLUMNS, num_warps=4,
+        tiles.columns, tiles.low, tiles.high, tile_core, _shared(smallest, largest),
+        tiles.group_low, tiles.group_high, _reduce(tile_core, torch.amin, FAN), group_component,
+        core, component, bound, rows, partner, reach,
+        len(core), len(tiles.low), len(tiles.group_low), len(rows), len(tiles.columns),
+        M=ROWS, N=COLUMNS, FAN=FAN, num_warps=4,
     )  # fmt: skip
 
 

@@ -15,13 +15,18 @@ from shade._kernels import boruvka, triton_tree
 from shade.density.spanning_tree import BoruvkaRounds, SpanningTree
 
 FEW_COLUMNS = 32  # up to here tiles of distances are computed within the kernel, above by a matrix product
-BLOCK_ENTRIES = 1 << 29  # scalar products held at a time: 2 GB
+BLOCK_ENTRIES = 1 << 28  # scalar products held at a time: 2 GB
 
 
 def spanning_tree_on_device(points: FloatArray, min_points: int, device: torch.device) -> SpanningTree:
     """Minimum spanning tree under mutual reachability."""
-    centred = torch.from_numpy(points - points.mean(axis=0)).to(device, torch.float32)
+    # Around the median, where most points are, float32 is finest, however far the outliers; scaled, squares stay in
+    # its range. What is lost is seen in the weights only where points are closer than it can tell.
+    centred = torch.from_numpy(points).to(device)
+    centred = centred - centred.median(dim=0).values
+    centred /= max(float(centred.abs().max()), np.finfo(np.float64).tiny)
     if points.shape[1] <= FEW_COLUMNS:
+        centred = centred.float()
         indices = spatial_order(centred)
         search: _TileSearch | _ProductSearch = _TileSearch(centred[indices])
     else:
@@ -74,21 +79,20 @@ class _TileSearch:
     """Searches among points of few columns in spatial order."""
 
     def __init__(self, points: torch.Tensor) -> None:
-        self.columns = points.T.contiguous()  # so that neighbouring threads read neighbouring numbers
-        self.low, self.high = triton_tree.bound_tiles(points)
+        self.tiles = triton_tree.Tiles.from_points(points)
 
     def core_distances(self, min_points: int) -> tuple[torch.Tensor, torch.Tensor]:
-        return triton_tree.nearest_of_points(self.columns, self.low, self.high, min_points)
+        return triton_tree.nearest_of_points(self.tiles, min_points)
 
     def search(
         self, core: torch.Tensor, component: torch.Tensor, bound: torch.Tensor, rows: torch.Tensor,
         partner: torch.Tensor, reach: torch.Tensor,
     ) -> None:  # fmt: skip
-        triton_tree.search_points(self.columns, self.low, self.high, core, component, bound, rows, partner, reach)
+        triton_tree.search_points(self.tiles, core, component, bound, rows, partner, reach)
 
 
 class _ProductSearch:
-    """Searches among points of many columns through blocks of scalar products."""
+    """Searches among points of many columns through blocks of scalar products, in float64."""
 
     def __init__(self, points: torch.Tensor) -> None:
         self.points = points
@@ -96,16 +100,11 @@ class _ProductSearch:
         self.rows_at_a_time = max(1, BLOCK_ENTRIES // len(points))
 
     def _products(self, rows: torch.Tensor) -> torch.Tensor:
-        allowed = torch.backends.cuda.matmul.allow_tf32
-        torch.backends.cuda.matmul.allow_tf32 = False  # ten bits of mantissa are too few for a tree
-        try:
-            return self.points[rows] @ self.points.T
-        finally:
-            torch.backends.cuda.matmul.allow_tf32 = allowed
+        return self.points[rows] @ self.points.T
 
     def core_distances(self, min_points: int) -> tuple[torch.Tensor, torch.Tensor]:
         n = len(self.points)
-        core = torch.zeros_like(self.norms)
+        core = torch.zeros_like(self.norms, dtype=torch.float32)
         nearest = torch.arange(n, device=core.device)
         for rows in torch.split(torch.arange(n, device=core.device), self.rows_at_a_time):
             triton_tree.nearest_of_products(self._products(rows), self.norms, rows, core, nearest, min_points)
