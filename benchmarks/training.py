@@ -1,27 +1,18 @@
 """What the density loss costs: an epoch with it against the same epoch without it, interleaved in one run."""
 
 import os
-from pathlib import Path
 
 import numpy as np
 import torch
 
+from benchmarks import data
+from benchmarks.measure import show, store
 from shade._parallel import training_threads
 from shade.data.standardize import Standardizer
 from shade.density.targets import targets_of_batches
 from shade.network import Trainer, TrainSettings, build_network
 
 REPEATS = 15
-
-
-def synth_low() -> np.ndarray:
-    """Synth_low where the benchmark datasets are there, else noise of its shape."""
-    folder = Path(os.environ.get("SHADE_DATA", Path(__file__).parents[2] / "shared" / "data"))
-    path = folder / "synth_low.npz"
-    if path.exists():
-        with np.load(path) as file:
-            return np.asarray(file["X"])
-    return np.random.default_rng(0).normal(size=(5000, 100))
 
 
 def epoch_seconds(X: np.ndarray) -> dict[str, list[float]]:
@@ -48,11 +39,10 @@ def epoch_seconds(X: np.ndarray) -> dict[str, list[float]]:
 
 
 def run() -> None:
-    rows = {"synth_low, 5,000 x 100": synth_low(), "5,000 x 784": np.random.default_rng(0).normal(size=(5000, 784))}
-    print(f"{'data':<26}{'with (s)':>10}{'without (s)':>13}{'ratio':>8}{'quartiles':>16}")
-    for name, X in rows.items():
-        seconds = epoch_seconds(X)
-        with_loss, without = (np.array(values) for values in seconds.values())
-        low, middle, high = np.quantile(with_loss / without, [0.25, 0.5, 0.75])
-        quartiles = f"{low:.2f} to {high:.2f}"
-        print(f"{name:<26}{np.median(with_loss):>10.3f}{np.median(without):>13.3f}{middle:>8.2f}{quartiles:>16}")
+    synth_low = data.load("synth_low")
+    rows = {
+        "5,000 x 100": synth_low if synth_low is not None else np.random.default_rng(0).normal(size=(5000, 100)),
+        "5,000 x 784": np.random.default_rng(0).normal(size=(5000, 784)),
+    }
+    tables = [show(f"an epoch, {name}", epoch_seconds(X), "without") for name, X in rows.items()]
+    store("training", f"cpu{os.cpu_count()}", tables)
