@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shade._kernels.kd_tree import LEAF_SIZE
 from shade.density import search
 from shade.density.search import AllPairs, KDTree, ProductBlocks
 from tests import oracles
@@ -37,16 +36,37 @@ def test_the_kd_tree_is_balanced_complete_and_tightly_bounded(seed: int) -> None
     np.testing.assert_array_equal(np.sort(tree.indices), np.arange(len(X)))
     np.testing.assert_array_equal(tree.points, X[tree.indices])
     inner = len(tree.first) // 2
-    assert (tree.last - tree.first)[inner:].max() <= LEAF_SIZE
+    assert (tree.last - tree.first)[inner:].max() <= tree.blocks.shape[2]
+    np.testing.assert_allclose(tree.singles / tree.scale + tree.shift, tree.points, atol=1e-6 / tree.scale)
+    assert np.abs(tree.singles).max(initial=0.0) <= 1.0
     assert (tree.last - tree.first).min() >= 1
     for node in range(len(tree.first)):
-        inside = tree.points[tree.first[node] : tree.last[node]]
+        inside = tree.singles[tree.first[node] : tree.last[node]]
         np.testing.assert_array_equal(tree.low[node], inside.min(axis=0))
         np.testing.assert_array_equal(tree.high[node], inside.max(axis=0))
         if node < inner:
             assert tree.first[2 * node + 1] == tree.first[node]
             assert tree.last[2 * node + 1] == tree.first[2 * node + 2]
             assert tree.last[2 * node + 2] == tree.last[node]
+
+
+@pytest.mark.parametrize("offset", [1e-3, 1.0, 1e3, 1e6, 1e9])
+def test_single_precision_loses_nothing_far_from_the_origin_or_beside_outliers(offset: float) -> None:
+    for seed in range(6):
+        X = larger_points(seed) * 1e-2 + offset
+        X[:: max(1, len(X) // 3)] += 1e6 * offset * (seed % 2)
+        queries = np.concatenate([X[::9], X[::11] + 1e-5, X[:3] * 1e12, X[:2] * 1e25])
+        expected = np.sort(oracles.squared_distances(queries, X), axis=1)[:, :4]
+        np.testing.assert_array_equal(KDTree.from_points(X).nearest(queries, 4)[1], expected, err_msg=f"{seed=}")
+
+
+@pytest.mark.parametrize("n", [1, 2, 11, 12, 40, 41, 79, 80, 97, 1000, 70_000, 1_234_567])
+def test_leaves_hold_all_points_and_fill_their_vectors(n: int) -> None:
+    levels, width = search._choose_leaves(n)
+    largest = -(-n // (1 << levels))
+    assert width % 8 == 0
+    assert largest <= width <= 40
+    assert n // (1 << levels) >= 1
 
 
 @pytest.mark.parametrize("seed", range(15))

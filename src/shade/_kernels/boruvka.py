@@ -11,7 +11,7 @@ several equally light edges is found may depend on timing, the weights of the tr
 import numpy as np
 
 from shade._kernels.compile import kernel
-from shade._kernels.kd_tree import LEAF_SIZE, STACK, box_distance, leaf_distances
+from shade._kernels.kd_tree import LARGEST_LEAF, STACK, box_distance, exact_distance, leaf_distances, limit
 
 
 @kernel
@@ -47,40 +47,43 @@ def bound_components(component, partner, reach, component_bound):
 
 @kernel
 def search_kd_tree(
-    columns, first, last, low, high, core, node_core, points, component, node_component,
+    points, blocks, first, last, low, high, scale, margin, singles, core, node_core, component, node_component,
     partner, reach, component_bound, start, stop,
 ):  # fmt: skip
     """Find, for the points start … stop − 1 that may improve their component's bound, the lightest outgoing edge."""
     inner = first.shape[0] // 2
     stack_node = np.empty(STACK, np.int64)
-    stack_bound = np.empty(STACK)
-    scratch = np.empty(2 * LEAF_SIZE)
+    stack_bound = np.empty(STACK, np.float32)
+    scratch = np.empty(LARGEST_LEAF, np.float32)
     for i in range(start, stop):
         own = component[i]
         best = component_bound[own]
         if partner[i] >= 0 or reach[i] >= best:
             continue
-        point = points[i]
+        point = singles[i]
+        furthest = limit(best, scale, margin)
         found = -1
         stack_node[0] = 0
         stack_bound[0] = 0.0
         depth = 1
-        while depth > 0:
+        while depth > 0 and best > core[i]:  # no edge is lighter than the core distance
             depth -= 1
             node = stack_node[depth]
-            if stack_bound[depth] >= best or node_component[node] == own:
+            if stack_bound[depth] > furthest or node_component[node] == own or node_core[node] >= best:
                 continue
             if node >= inner:
-                leaf_distances(columns, first[node], last[node], point, scratch)
+                leaf_distances(blocks, node - inner, point, scratch)
                 for j in range(last[node] - first[node]):
                     position = first[node] + j
-                    weight = max(scratch[j], core[i], core[position])
-                    if weight < best and component[position] != own:
-                        best = weight
-                        found = position
+                    if scratch[j] <= furthest and component[position] != own and core[position] < best:
+                        weight = max(exact_distance(points, position, points[i]), core[i], core[position])
+                        if weight < best:
+                            best = weight
+                            found = position
+                            furthest = limit(best, scale, margin)
                 continue
-            left = max(box_distance(low, high, 2 * node + 1, point), node_core[2 * node + 1], core[i])
-            right = max(box_distance(low, high, 2 * node + 2, point), node_core[2 * node + 2], core[i])
+            left = box_distance(low, high, 2 * node + 1, point)
+            right = box_distance(low, high, 2 * node + 2, point)
             nearer = 1 if left <= right else 2
             stack_node[depth] = 2 * node + 3 - nearer
             stack_bound[depth] = max(left, right)
@@ -118,7 +121,7 @@ def search_block(products, norms, slack, points, rows, core, component, partner,
             if component[j] != own:
                 weight = max(norms[i] + norms[j] - 2.0 * product[j], core[i], core[j])
                 if weight <= smallest + 2.0 * slack[i]:
-                    weight = max(exact_distance(points, i, j), core[i], core[j])
+                    weight = max(exact_distance(points, j, points[i]), core[i], core[j])
                     if weight < best:
                         best = weight
                         found = j
@@ -129,20 +132,10 @@ def search_block(products, norms, slack, points, rows, core, component, partner,
 
 
 @kernel
-def exact_distance(points, i, j):
-    """Squared distance summed over the columns in their order."""
-    total = 0.0
-    for column in range(points.shape[1]):
-        gap = points[j, column] - points[i, column]
-        total += gap * gap
-    return total
-
-
-@kernel
 def pair_distances(points, first, second, out):
     """Squared distances between the points first[i] and second[i]."""
     for i in range(first.shape[0]):
-        out[i] = exact_distance(points, first[i], second[i])
+        out[i] = exact_distance(points, second[i], points[first[i]])
 
 
 @kernel
@@ -159,7 +152,7 @@ def core_from_block(products, norms, slack, points, rows, k, out, start, stop):
         count = 0
         for j in range(n):
             if approximate[j] <= limit:
-                exact[count] = exact_distance(points, i, j)
+                exact[count] = exact_distance(points, j, points[i])
                 count += 1
         out[i] = np.partition(exact[:count], k - 1)[k - 1]
 

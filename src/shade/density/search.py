@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from shade._arrays import FloatArray, IntArray
+from shade._arrays import FloatArray, IntArray, SingleArray
 from shade._kernels import boruvka, kd_tree, prim
 from shade._parallel import run_chunks
 
+LANES = 8  # float32 numbers in a vector
 BLOCK_ENTRIES = 1 << 22  # scalar products held at a time: 32 MB
 FEW_POINTS = 1024  # comparing all pairs is fastest up to here
 FEW_COLUMNS = 24  # a kd-tree prunes well up to here
@@ -21,47 +23,59 @@ FEW_COLUMNS = 24  # a kd-tree prunes well up to here
 
 @dataclass(frozen=True)
 class KDTree:
-    """Points in tree order with the boxes around them; `indices` maps tree positions to rows."""
+    """Points in tree order with boxes around them; `indices` maps tree positions to rows.
+
+    `singles`, and the boxes and leaves made of them, are float32 copies, shifted and scaled into [−1, 1].
+    """
 
     indices: IntArray
     points: FloatArray
-    columns: FloatArray
+    singles: SingleArray
+    blocks: SingleArray
     first: IntArray
     last: IntArray
-    low: FloatArray
-    high: FloatArray
+    low: SingleArray
+    high: SingleArray
+    shift: FloatArray
+    scale: float
 
     @classmethod
     def from_points(cls, points: FloatArray) -> KDTree:
-        """Build a balanced tree with leaves of about 24 points."""
+        """Build a balanced tree."""
         n, dimensions = points.shape
-        levels = max(0, math.ceil(math.log2(max(1.0, n / kd_tree.LEAF_SIZE))))
-        nodes = (1 << (levels + 1)) - 1
+        levels, width = _choose_leaves(n)
         starts = np.zeros((levels + 1, (1 << levels) + 1), np.int64)
         indices = np.arange(n)
         kd_tree.split_points(np.ascontiguousarray(points.T), indices, starts, levels)
         first = np.concatenate([starts[level, : 1 << level] for level in range(levels + 1)])
         last = np.concatenate([starts[level, 1 : (1 << level) + 1] for level in range(levels + 1)])
         ordered = np.ascontiguousarray(points[indices])
-        columns = np.ascontiguousarray(ordered.T)
-        low, high = np.empty((nodes, dimensions)), np.empty((nodes, dimensions))
-        kd_tree.bound_nodes(columns, first, last, low, high)
-        return cls(indices, ordered, columns, first, last, low, high)
+        shift = np.median(ordered, axis=0)  # float32 is finest around it, where most points are
+        extent = float(np.abs(ordered - shift).max())
+        scale = 1.0 / extent if extent > 1e-300 else 1.0
+        singles = ((ordered - shift) * scale).astype(np.float32)
+        low, high = (np.empty((len(first), dimensions), np.float32) for _ in range(2))
+        kd_tree.bound_nodes(singles, first, last, low, high)
+        blocks = np.empty((1 << levels, dimensions, width), np.float32)
+        kd_tree.fill_blocks(singles, first, last, blocks)
+        return cls(indices, ordered, singles, blocks, first, last, low, high, shift, scale)
 
-    @property
-    def arrays(self) -> tuple[FloatArray | IntArray, ...]:
-        """What the kernels take, in their order."""
-        return self.columns, self.first, self.last, self.low, self.high
+    def arrays(self, largest: float = 1.0) -> tuple[Any, ...]:
+        """What the kernels take, in their order; `largest` bounds the float32 coordinates of the queries."""
+        # A coordinate is rounded by half a unit in the last place, at most; twice over for a pair, with room to spare.
+        margin = 4.0 * math.sqrt(self.points.shape[1]) * float(np.finfo(np.float32).eps) * max(1.0, largest)
+        return self.points, self.blocks, self.first, self.last, self.low, self.high, self.scale, margin
 
     def core_distances(self, k: int, n_jobs: int | None = None) -> FloatArray:
         """Squared distance from each point, in tree order, to its k-th nearest, itself included."""
         if k == 1:
             return np.zeros(len(self.points))
-        return self._search(self.points, k, n_jobs)[1][:, -1].copy()
+        return self._search(self.points, self.singles, self.arrays(), k, n_jobs)[1][:, -1].copy()
 
     def nearest(self, queries: FloatArray, k: int, n_jobs: int | None = None) -> tuple[IntArray, FloatArray]:
         """Rows of the k points nearest to each query, nearest first, and their squared distances."""
-        index, distance = self._search(queries, k, n_jobs)
+        singles, arrays = self._copy(queries)
+        index, distance = self._search(queries, singles, arrays, k, n_jobs)
         return self.indices[index], distance
 
     def nearest_reachable(
@@ -69,16 +83,28 @@ class KDTree:
     ) -> tuple[IntArray, FloatArray]:
         """Row of least mutual reachability from each query, and the squares of it; core goes by row."""
         core = core[self.indices]
+        singles, arrays = self._copy(queries)
         index, distance = np.empty(len(queries), np.int64), np.empty(len(queries))
         run_chunks(
-            kd_tree.nearest_reachable, *self.arrays, core, self.smallest_in_nodes(core), queries, query_core,
+            kd_tree.nearest_reachable, *arrays, core, self.smallest_in_nodes(core), queries, singles, query_core,
             index, distance, count=len(queries), n_jobs=n_jobs,
         )  # fmt: skip
         return self.indices[index], distance
 
-    def _search(self, queries: FloatArray, k: int, n_jobs: int | None) -> tuple[IntArray, FloatArray]:
+    def _copy(self, queries: FloatArray) -> tuple[SingleArray, tuple[Any, ...]]:
+        """Float32 copies of queries, and the arrays for them; queries too far out for float32 are not pruned by."""
+        moved = (queries - self.shift) * self.scale
+        largest = float(np.abs(moved).max(initial=0.0))
+        far = largest > 1e15
+        return np.clip(moved, -1e15, 1e15).astype(np.float32), self.arrays(np.inf if far else largest)
+
+    def _search(
+        self, queries: FloatArray, singles: SingleArray, arrays: tuple[Any, ...], k: int, n_jobs: int | None
+    ) -> tuple[IntArray, FloatArray]:
         index, distance = np.empty((len(queries), k), np.int64), np.empty((len(queries), k))
-        run_chunks(kd_tree.nearest_points, *self.arrays, queries, k, index, distance, count=len(queries), n_jobs=n_jobs)
+        run_chunks(
+            kd_tree.nearest_points, *arrays, queries, singles, k, index, distance, count=len(queries), n_jobs=n_jobs
+        )
         return index, distance
 
     def smallest_in_nodes(self, values: FloatArray) -> FloatArray:
@@ -179,6 +205,18 @@ class ProductBlocks:
                 count=len(rows), n_jobs=n_jobs,
             )  # fmt: skip
         return core
+
+
+def _choose_leaves(n: int) -> tuple[int, int]:
+    """Levels of a tree, and places a leaf: leaves of 12 to 40 points that fill vectors of eight well."""
+    choices = []
+    for levels in range(40):
+        largest = -(-n // (1 << levels))
+        width = -(-largest // LANES) * LANES
+        if 12 <= largest <= 40 or (levels == 0 and largest < 12):
+            choices.append((largest / width, levels, width))
+    _, levels, width = max(choices)
+    return levels, width
 
 
 def choose_algorithm(n_points: int, n_columns: int) -> str:

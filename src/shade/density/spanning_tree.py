@@ -158,7 +158,7 @@ def _boruvka_in_kd_tree(points: FloatArray, min_points: int, n_jobs: int | None)
         rounds.begin()
         boruvka.uniform_components(rounds.component, tree.first, tree.last, node_component)
         run_chunks(
-            boruvka.search_kd_tree, *tree.arrays, core, node_core, tree.points, rounds.component, node_component,
+            boruvka.search_kd_tree, *tree.arrays(), tree.singles, core, node_core, rounds.component, node_component,
             rounds.partner, rounds.reach, rounds.bound, count=len(points), n_jobs=n_jobs,
         )  # fmt: skip
         rounds.finish()
