@@ -2,9 +2,9 @@
 
 import argparse
 
-from benchmarks import device, spanning_tree, training
+from benchmarks import device, fit, spanning_tree, training
 
-PARTS = {"training": training.run, "spanning_tree": spanning_tree.run, "device": device.run}
+PARTS = {"training": training.run, "spanning_tree": spanning_tree.run, "fit": fit.run, "device": device.run}
 
 
 def main() -> None:

@@ -16,12 +16,14 @@ from sklearn.utils.validation import check_is_fitted
 from shade import _validation
 from shade._arrays import FloatArray, SingleArray
 from shade._parallel import resolve_device, training_threads
+from shade._seeds import spawn_seeds
 from shade._validation import Choice, Real, Rule, Whole, check_parameters
 from shade.data.standardize import Standardizer
 from shade.density.dc_tree import DCTree
 from shade.density.targets import targets_of_batches, targets_of_tree
 from shade.model_file import read_model_file, write_model_file
 from shade.network import Trainer, TrainResult, TrainSettings, build_network, decode_rows, encode_rows
+from shade.network.autoencoders import check_network
 from shade.network.callbacks import as_callback, verbosity_callbacks
 from shade.saved_state import contents_of, parameters_of, restore
 from shade.tree_clustering import CLUSTERING_RULES, TreeClusteringMixin, check_rows, unchanged_on_error
@@ -267,7 +269,7 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
     def _check_parameters(self) -> torch.device:
         check_parameters(vars(self), RULES, "SHADE")
         _validation.check_n_jobs(self.n_jobs, "SHADE")
-        _check_network(self.network)
+        check_network(self.network)
         if self.batch_size < self.min_points:
             raise ValueError(
                 f"The 'batch_size' parameter of SHADE must be an int in the range [min_points, inf), here "
@@ -337,7 +339,7 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         callbacks = [as_callback(callback) for callback in self.callbacks] + verbosity_callbacks(self.verbose)
         results = []
         with training_threads():
-            for member, seed in enumerate(_seeds(self.random_state, self.ensemble)):
+            for member, seed in enumerate(spawn_seeds(self.random_state, self.ensemble)):
                 generator = torch.Generator().manual_seed(int(seed.generate_state(1, np.uint64)[0] >> 1))
                 network = build_network(
                     self.network, self._network_shape(), self.embedding_size, generator, fresh=member > 0
@@ -403,31 +405,3 @@ def load(path: str | PathLike[str], *, network: nn.Module | None = None, device:
     model = SHADE(**parameters_of(contents, network), device=device)
     restore(model, contents)
     return model
-
-
-def _seeds(random_state: Any, count: int) -> list[np.random.SeedSequence]:
-    """One independent seed a network; NumPy's global state is neither read nor changed."""
-    if random_state is None:
-        entropy = None
-    elif isinstance(random_state, np.random.Generator):
-        entropy = int(random_state.integers(2**63))
-    elif isinstance(random_state, np.random.RandomState):
-        entropy = int(random_state.randint(2**31))
-    else:
-        entropy = int(random_state)
-    return np.random.SeedSequence(entropy).spawn(count)
-
-
-def _check_network(network: object) -> None:
-    allowed = "a sequence of ints in the range [1, inf), 'conv', or a torch module with 'encode' and 'decode'"
-    if isinstance(network, torch.nn.Module):
-        missing = [name for name in ("encode", "decode") if not callable(getattr(network, name, None))]
-        if missing:
-            raise ValueError(
-                f"The 'network' parameter of SHADE must be {allowed}. Got a {type(network).__name__} without "
-                f"{' and '.join(repr(name) for name in missing)} instead."
-            )
-        return
-    sizes = isinstance(network, Sequence) and not isinstance(network, str) and all(map(Whole(1).accepts, network))
-    if not sizes and network != "conv":
-        raise ValueError(f"The 'network' parameter of SHADE must be {allowed}. Got {network!r} instead.")

@@ -11,7 +11,7 @@ several equally light edges is found may depend on timing, the weights of the tr
 import numpy as np
 
 from shade._kernels.compile import kernel
-from shade._kernels.kd_tree import LARGEST_LEAF, STACK, box_distance, exact_distance, leaf_distances, limit
+from shade._kernels.kd_tree import LARGEST_LEAF, STACK, exact_distance, leaf_distances, limit, push_children
 
 
 @kernel
@@ -82,14 +82,7 @@ def search_kd_tree(
                             found = position
                             furthest = limit(best, scale, margin)
                 continue
-            left = box_distance(low, high, 2 * node + 1, point)
-            right = box_distance(low, high, 2 * node + 2, point)
-            nearer = 1 if left <= right else 2
-            stack_node[depth] = 2 * node + 3 - nearer
-            stack_bound[depth] = max(left, right)
-            stack_node[depth + 1] = 2 * node + nearer
-            stack_bound[depth + 1] = min(left, right)
-            depth += 2
+            depth = push_children(low, high, node, point, stack_node, stack_bound, depth)
         partner[i] = found
         reach[i] = best  # exact where a partner was found, else a lower bound
         if found >= 0 and best < component_bound[own]:

@@ -158,6 +158,19 @@ def exact_distance(points, position, query):
 
 
 @kernel
+def push_children(low, high, node, point, stack_node, stack_bound, depth):
+    """Put a node's children on the stack, the nearer on top: what it holds tightens the bound for the other."""
+    left = box_distance(low, high, 2 * node + 1, point)
+    right = box_distance(low, high, 2 * node + 2, point)
+    nearer = 1 if left <= right else 2
+    stack_node[depth] = 2 * node + 3 - nearer
+    stack_bound[depth] = max(left, right)
+    stack_node[depth + 1] = 2 * node + nearer
+    stack_bound[depth + 1] = min(left, right)
+    return depth + 2
+
+
+@kernel
 def nearest_points(
     points, blocks, first, last, low, high, scale, margin, queries, singles, k, out_index, out_distance, start, stop
 ):
@@ -197,15 +210,7 @@ def nearest_points(
                             index[rank] = first[node] + j
                             furthest = limit(distance[k - 1], scale, margin)
                 continue
-            left = box_distance(low, high, 2 * node + 1, point)
-            right = box_distance(low, high, 2 * node + 2, point)
-            # The nearer child goes on top of the stack: it is searched first and tightens the bound for the other.
-            nearer = 1 if left <= right else 2
-            stack_node[depth] = 2 * node + 3 - nearer
-            stack_bound[depth] = max(left, right)
-            stack_node[depth + 1] = 2 * node + nearer
-            stack_bound[depth + 1] = min(left, right)
-            depth += 2
+            depth = push_children(low, high, node, point, stack_node, stack_bound, depth)
 
 
 @kernel
@@ -247,13 +252,6 @@ def nearest_reachable(
                             index = position
                             furthest = limit(best, scale, margin)
                 continue
-            left = box_distance(low, high, 2 * node + 1, point)
-            right = box_distance(low, high, 2 * node + 2, point)
-            nearer = 1 if left <= right else 2
-            stack_node[depth] = 2 * node + 3 - nearer
-            stack_bound[depth] = max(left, right)
-            stack_node[depth + 1] = 2 * node + nearer
-            stack_bound[depth + 1] = min(left, right)
-            depth += 2
+            depth = push_children(low, high, node, point, stack_node, stack_bound, depth)
         out_index[i] = index
         out_distance[i] = best

@@ -11,6 +11,8 @@ from typing import Protocol, cast, runtime_checkable
 import torch
 from torch import nn
 
+from shade._validation import Whole
+
 CHANNELS = (32, 64, 128)
 
 
@@ -75,6 +77,22 @@ class ConvolutionalAutoencoder(nn.Module):
         for convolution, size in zip(self.deconvolutions, self.sizes[-2::-1], strict=True):
             x = convolution(nn.functional.interpolate(nn.functional.leaky_relu(x), size=size))
         return cast(torch.Tensor, x)
+
+
+def check_network(network: object) -> None:
+    """Check the 'network' parameter of SHADE."""
+    allowed = "a sequence of ints in the range [1, inf), 'conv', or a torch module with 'encode' and 'decode'"
+    if isinstance(network, nn.Module):
+        missing = [name for name in ("encode", "decode") if not callable(getattr(network, name, None))]
+        if missing:
+            raise ValueError(
+                f"The 'network' parameter of SHADE must be {allowed}. Got a {type(network).__name__} without "
+                f"{' and '.join(repr(name) for name in missing)} instead."
+            )
+        return
+    sizes = isinstance(network, Sequence) and not isinstance(network, str) and all(map(Whole(1).accepts, network))
+    if not sizes and network != "conv":
+        raise ValueError(f"The 'network' parameter of SHADE must be {allowed}. Got {network!r} instead.")
 
 
 def build_network(
