@@ -6,12 +6,13 @@ import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 import torch
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
+from torch import nn
 
 from shade import _validation
 from shade._arrays import FloatArray, SingleArray
@@ -27,9 +28,6 @@ from shade.network.autoencoders import check_network
 from shade.network.callbacks import as_callback, verbosity_callbacks
 from shade.saved_state import contents_of, parameters_of, restore
 from shade.tree_clustering import CLUSTERING_RULES, TreeClusteringMixin, check_rows, unchanged_on_error
-
-if TYPE_CHECKING:
-    from torch import nn
 
 MOST_BATCH_ROWS_ON_CUDA = 4096  # a row of a batch's matrix is held by one program of a kernel
 
@@ -242,10 +240,8 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         check_is_fitted(self)
         points = _validation.check_points(Z).astype(np.float32)
         if points.shape[1] != self.embedding_.shape[1]:
-            raise ValueError(
-                f"Z has {points.shape[1]} columns, but the embedding of this {type(self).__name__} has "
-                f"{self.embedding_.shape[1]}."
-            )
+            columns = self.embedding_.shape[1]
+            raise ValueError(f"Z has {points.shape[1]} columns, but the embedding of this SHADE has {columns}.")
         device = resolve_device(self.device)
         parts = np.split(points, len(self._networks), axis=1)
         decoded = [
@@ -310,13 +306,9 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
             from shade.density.device_targets import device_targets_of_batches, device_targets_of_tree
             from shade.network.cuda_trainer import CudaTrainer
 
-            device_targets = None
-            if self.density_weight > 0:
-                device_targets = (
-                    device_targets_of_batches(on_device, self.min_points, mean_edge=mean_edge)
-                    if tree is None
-                    else device_targets_of_tree(tree, device, mean_edge=mean_edge)
-                )
+            device_targets = device_targets_of_batches(on_device, self.min_points, mean_edge=mean_edge)
+            if tree is not None:
+                device_targets = device_targets_of_tree(tree, device, mean_edge=mean_edge)
             return partial(CudaTrainer, samples=on_device, targets=None, device_targets=device_targets)
         if tree is None:
             targets = targets_of_batches(samples, self.min_points, mean_edge=mean_edge)
@@ -369,7 +361,7 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         """The shape of one sample as the network sees it: flat for linear layers; grey images get a channel."""
         if isinstance(self.network, str):
             return (1, *self._sample_shape) if len(self._sample_shape) == 2 else self._sample_shape
-        if isinstance(self.network, torch.nn.Module):
+        if isinstance(self.network, nn.Module):
             return self._sample_shape
         return (math.prod(self._sample_shape),)
 

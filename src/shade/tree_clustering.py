@@ -6,7 +6,7 @@ import copy
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
@@ -142,9 +142,11 @@ class TreeClusteringMixin:
             other._set_clustering(select_clusters(tree))
         return other
 
-    def _points_of(self, X: object) -> FloatArray:
-        """Where rows lie among the points of the tree."""
-        raise NotImplementedError
+    if TYPE_CHECKING:
+
+        def _points_of(self, X: object) -> FloatArray:
+            """Where rows lie among the points of the tree."""
+            ...
 
     def _cluster(self, points: FloatArray) -> None:
         """Build the tree of the points and choose the clusters."""

@@ -109,6 +109,7 @@ def test_equal_scale_works_where_both_axes_are_shared():
     for ax in axes:
         plot_embedding(make_points(30, 2), ax=ax)
     figure.canvas.draw()
+    assert [ax.get_aspect() for ax in axes] == [1.0, 1.0]
 
 
 def test_more_dimensions_are_projected_on_principal_components(ax):

@@ -17,8 +17,3 @@ Kernel = Callable[..., Any]
 def kernel(function: Kernel) -> Kernel:
     """Compile a function at its first call."""
     return numba.njit(nogil=True, cache=True, error_model="numpy")(function)
-
-
-def inlined(function: Kernel) -> Kernel:
-    """Compile a small helper into each kernel that calls it."""
-    return numba.njit(nogil=True, cache=True, error_model="numpy", inline="always")(function)

@@ -57,6 +57,12 @@ class CudaTrainer(Trainer):
     _groups: dict[int, BatchGroup] = field(default_factory=dict)
     _pieces: Iterator[Prepared] = field(init=False)
 
+    def __post_init__(self) -> None:
+        """Let go of targets that no loss asks for."""
+        super().__post_init__()
+        if self.settings.density_weight == 0:
+            self.device_targets = None
+
     def make_optimizer(self) -> torch.optim.Optimizer:
         """Adam whose step can be part of a graph."""
         rate = self.settings.learning_rate
