@@ -1,4 +1,4 @@
-"""The command line: one thin door a command. Results go to files or standard output, messages to standard error."""
+"""`shade demo`: the first clusters."""
 
 from __future__ import annotations
 
@@ -7,33 +7,7 @@ from typing import Annotated
 
 import typer
 
-app = typer.Typer(
-    name="shade",
-    help="Deep density-based clustering: clusters of any shape, and the noise between them.",
-    no_args_is_help=True,
-    add_completion=True,
-    pretty_exceptions_enable=False,
-)
 
-
-def _show_version(wanted: bool) -> None:
-    if wanted:
-        from shade import __version__
-
-        typer.echo(f"shade {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def _options(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and stop.")
-    ] = False,
-) -> None:
-    pass
-
-
-@app.command()
 def demo(
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the results.")] = Path("shade-demo"),
     samples: Annotated[int, typer.Option(min=30, help="Number of points.")] = 3000,
@@ -58,8 +32,3 @@ def demo(
     typer.echo(f"results in      {output}{'/' if output.is_dir() else ''}")
     for file in files:
         messages.print(f"  {file.name}", highlight=False)
-
-
-def main() -> None:
-    """Run the command line."""
-    app()
