@@ -27,6 +27,7 @@ PAPER: dict[str, Any] = {
     "density_unit": "data",
     "reconstruction": "mean",
     "standardize": "feature",
+    "noise": "embedding",
     "epochs": 100,
     "batch_size": 500,
     "learning_rate": 1e-3,

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
 from shade import _validation
-from shade._arrays import FloatArray, SingleArray
+from shade._arrays import BoolArray, FloatArray, SingleArray
 from shade._parallel import resolve_device, training_threads
 from shade._seeds import spawn_seeds
 from shade._validation import Choice, Real, Rule, Whole, check_parameters
@@ -27,7 +27,14 @@ from shade.network import Trainer, TrainResult, TrainSettings, build_network, de
 from shade.network.autoencoders import check_network
 from shade.network.callbacks import as_callback, verbosity_callbacks
 from shade.saved_state import contents_of, parameters_of, restore
-from shade.tree_clustering import CLUSTERING_RULES, TreeClusteringMixin, check_rows, unchanged_on_error
+from shade.stability.background import find_background
+from shade.tree_clustering import (
+    CLUSTERING_RULES,
+    DCTreeClustering,
+    TreeClusteringMixin,
+    check_rows,
+    unchanged_on_error,
+)
 
 MOST_BATCH_ROWS_ON_CUDA = 4096  # a row of a batch's matrix is held by one program of a kernel
 
@@ -37,9 +44,10 @@ RULES: dict[str, Rule] = {
     "embedding_size": Whole(1),
     "tree": Choice(("batch", "complete")),
     "distance": Choice(("sqeuclidean", "euclidean")),
-    "density_unit": Choice(("data", "mean_edge")),
+    "density_unit": Choice(("data", "deviation", "mean_edge")),
     "reconstruction": Choice(("mean", "sum")),
     "standardize": Choice(("feature", "global", False)),
+    "noise": Choice(("embedding", "data")),
     "epochs": Whole(1),
     "batch_size": Whole(2),
     "learning_rate": Real(0.0, inclusive=False),
@@ -75,12 +83,17 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         Whether dc-distances come from the tree of each batch or of all data.
     distance : {"sqeuclidean", "euclidean"}, default="sqeuclidean"
         The distance in the embedding that follows the dc-distance.
-    density_unit : {"data", "mean_edge"}, default="data"
-        Whether dc-distances are taken as they are or in multiples of the mean edge of their spanning tree.
+    density_unit : {"data", "deviation", "mean_edge"}, default="data"
+        Whether dc-distances are taken as they are, in multiples of the deviation of the data (which is 1 once it is
+        standardised), or of the mean edge of their spanning tree. The last two make the result free of the unit of the
+        data, with `standardize=False` too.
     reconstruction : {"mean", "sum"}, default="mean"
         Whether the squared error of a row is averaged or summed over its features.
     standardize : {"feature", "global", False}, default="feature"
         z-normalisation of each column, of all entries alike (images), or none.
+    noise : {"embedding", "data"}, default="embedding"
+        Whether only rows in no cluster of the embedding are noise, or also those in a sparse background that the
+        density tree of the data itself shows: rows an octave sparser than the rest, without clusters among them.
     epochs : int, default=100
     batch_size : int, default=500
     learning_rate : float, default=1e-3
@@ -152,6 +165,7 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         density_unit: str = "data",
         reconstruction: str = "mean",
         standardize: str | bool = "feature",
+        noise: str = "embedding",
         epochs: int = 100,
         batch_size: int = 500,
         learning_rate: float = 1e-3,
@@ -174,6 +188,7 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         self.density_unit = density_unit
         self.reconstruction = reconstruction
         self.standardize = standardize
+        self.noise = noise
         self.epochs = epochs
         self.batch_size = batch_size
         self.learning_rate = learning_rate
@@ -202,14 +217,16 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         with unchanged_on_error(self):
             device = self._check_parameters()
             rows = self._check_samples(X, reset=True)
-            self._standardizer = Standardizer.fit(rows, self.standardize)
+            self._standardizer = Standardizer.fit(rows, self.standardize, unit_free=self.density_unit != "data")
             samples = self._standardizer.apply(rows)
-            results = self._train(self._make_trainer(samples, device))
+            tree = self._tree_of_data(samples, device)
+            results = self._train(self._make_trainer(samples, tree, device))
             self._networks = [result.network.to("cpu") for result in results]
             self.history_ = [record for result in results for record in result.history]
             self.n_iter_ = len(self.history_)
             self.embedding_ = self._encode(samples, device)
-            self._cluster(self.embedding_.astype(np.float64))
+            points = self.embedding_.astype(np.float64)
+            self._cluster(points, self._find_background(tree, points))
         self._warn_of_noise()
         return self
 
@@ -294,14 +311,35 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
                 )
         return rows
 
-    def _make_trainer(self, samples: SingleArray, device: torch.device) -> Callable[..., Trainer]:
+    def _tree_of_data(self, samples: SingleArray, device: torch.device) -> DCTree | None:
+        """The density tree of all data, where training or the search for noise needs it."""
+        if (self.tree == "complete" and self.density_weight > 0) or self.noise == "data":
+            where = str(device) if device.type == "cuda" else "cpu"
+            return DCTree.from_points(samples, self.min_points, n_jobs=self.n_jobs, device=where)
+        return None
+
+    def _find_background(self, tree: DCTree | None, points: FloatArray) -> BoolArray | None:
+        """Rows that are noise by the tree of the data, unless the embedding shows clusters among them."""
+        if self.noise == "embedding" or tree is None:
+            return None
+        background = find_background(tree)
+        if not background.any() or len(points) - background.sum() < max(2, self.min_points):
+            return None
+        among = DCTreeClustering(
+            min_points=self.min_points, selection="information", n_jobs=self.n_jobs, device=self.device
+        )
+        if background.sum() > self.min_points:
+            among._cluster(points[background])
+            if among.n_clusters_ > 1:
+                return None
+        return background
+
+    def _make_trainer(self, samples: SingleArray, tree: DCTree | None, device: torch.device) -> Callable[..., Trainer]:
         """The kind of training that the device allows, told where targets come from."""
         mean_edge = self.density_unit == "mean_edge"
         on_device = torch.from_numpy(samples).reshape(len(samples), *self._network_shape()).to(device)
-        tree = None
-        if self.tree == "complete" and self.density_weight > 0:
-            where = str(device) if device.type == "cuda" else "cpu"
-            tree = DCTree.from_points(samples, self.min_points, n_jobs=self.n_jobs, device=where)
+        if self.tree == "batch":
+            tree = None
         if device.type == "cuda" and self.batch_size <= MOST_BATCH_ROWS_ON_CUDA:
             from shade.density.device_targets import device_targets_of_batches, device_targets_of_tree
             from shade.network.cuda_trainer import CudaTrainer

@@ -17,7 +17,6 @@ from shade.model_file import ModelContents
 from shade.network import build_network
 from shade.stability.assignment import TrainingPoints
 from shade.stability.selection import FlatClustering
-from shade.stability.structure_tree import StructureTree
 
 if TYPE_CHECKING:
     from shade.estimator import SHADE
@@ -42,6 +41,7 @@ def contents_of(model: SHADE) -> ModelContents:
     }
     arrays = {
         "embedding": model.embedding_,
+        "background": np.flatnonzero(model._background),
         "standardizer.mean": model._standardizer.mean,
         "standardizer.scale": model._standardizer.scale,
         **{f"dc_tree.{name}": value for name, value in model.dc_tree_.to_arrays().items()},
@@ -75,9 +75,9 @@ def restore(model: SHADE, contents: ModelContents) -> None:
     model._networks = [_restore_network(model, contents.tensors, member) for member in range(model.ensemble)]
     model._training = TrainingPoints(model.embedding_.astype(np.float64), model.min_points)
     model.dc_tree_ = DCTree(**_part(arrays, "dc_tree."))
-    model.structure_tree_ = StructureTree.from_dc_tree(
-        model.dc_tree_, model.selection, model.min_points, model.min_cluster_size
-    )
+    model._background = np.zeros(len(model.embedding_), np.bool_)
+    model._background[arrays["background"]] = True
+    model.structure_tree_ = model._structure_of(model.dc_tree_)
     model._set_clustering(FlatClustering.from_arrays(_part(arrays, "clustering.")))
 
 

@@ -13,15 +13,18 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from shade import _validation
-from shade._arrays import AnyArray, FloatArray, IntArray
+from shade._arrays import AnyArray, BoolArray, FloatArray, IntArray
 from shade._errors import ShadeWarning
 from shade._parallel import tree_device
 from shade._validation import Choice, Real, Rule, Whole, check_parameter, check_parameters
 from shade.density.dc_tree import DCTree
+from shade.density.dimension import intrinsic_dimension
+from shade.density.spanning_tree import SpanningTree, minimum_spanning_tree
 from shade.stability.assignment import STRATEGIES, Attachment, TrainingPoints, assign_noise, label_new_points
 from shade.stability.assignment import score_new_points as score_attached
+from shade.stability.evidence import ENOUGH, standard_errors
 from shade.stability.selection import FlatClustering, cut_at_distance, select_clusters, select_n_clusters
-from shade.stability.structure_tree import SELECTIONS, StructureTree
+from shade.stability.structure_tree import SELECTIONS, StructureTree, smallest_branch
 
 CLUSTERING_RULES: dict[str, Rule] = {
     "min_points": Whole(2),
@@ -50,6 +53,7 @@ class TreeClusteringMixin:
     n_clusters_: int
     dc_tree_: DCTree
     structure_tree_: StructureTree
+    _background: BoolArray  # rows that are noise whatever the tree of the points says
 
     def predict(self, X: object) -> IntArray:
         """Cluster of new rows, by the tree and the rule of training.
@@ -139,7 +143,7 @@ class TreeClusteringMixin:
         elif distance is not None:
             other._set_clustering(cut_at_distance(tree, distance))
         else:
-            other._set_clustering(select_clusters(tree))
+            other._set_clustering(other._select())
         return other
 
     if TYPE_CHECKING:
@@ -148,19 +152,46 @@ class TreeClusteringMixin:
             """Where rows lie among the points of the tree."""
             ...
 
-    def _cluster(self, points: FloatArray) -> None:
-        """Build the tree of the points and choose the clusters."""
+    def _cluster(self, points: FloatArray, background: BoolArray | None = None) -> None:
+        """Build the tree of the points and choose the clusters among those that are not background."""
+        self._background = np.zeros(len(points), np.bool_) if background is None else background
         self._build_trees(points)
-        self._set_clustering(select_clusters(self.structure_tree_))
+        self._set_clustering(self._select())
 
     def _build_trees(self, points: FloatArray) -> None:
         self._training = TrainingPoints(points, self.min_points)
-        self.dc_tree_ = DCTree.from_points(points, self.min_points, n_jobs=self.n_jobs, device=tree_device(self.device))
-        self.structure_tree_ = StructureTree.from_dc_tree(
-            self.dc_tree_, self.selection, self.min_points, self.min_cluster_size
+        self.dc_tree_ = self._tree_of(points)
+        self.structure_tree_ = self._structure_of(self.dc_tree_)
+
+    def _structure_of(self, tree: DCTree) -> StructureTree:
+        """Candidates of the tree; how large a cluster must be does not depend on how much background there is."""
+        smallest = smallest_branch(self.selection, self.min_points, int(np.sum(~self._background)))
+        return StructureTree.from_dc_tree(tree, self.selection, self.min_points, self.min_cluster_size or smallest)
+
+    def _tree_of(self, points: FloatArray) -> DCTree:
+        """The tree of the points; background joins it an octave above everything, a row at a time."""
+        rows, background = np.flatnonzero(~self._background), np.flatnonzero(self._background)
+        spanning = minimum_spanning_tree(
+            points[rows], self.min_points, n_jobs=self.n_jobs, device=tree_device(self.device)
+        )
+        edges = np.column_stack([np.full(len(background), rows[0]), background])
+        top = np.full(len(background), 2.0 * spanning.weights.max())
+        return DCTree.from_spanning_tree(
+            SpanningTree(np.vstack([rows[spanning.edges], edges]), np.append(spanning.weights, top))
         )
 
+    def _select(self) -> FlatClustering:
+        """The clustering of the rule, or a single cluster where chance explains what it found."""
+        clustering = select_clusters(self.structure_tree_)
+        if self.selection == "information" and clustering.n_clusters > 1:
+            dimension = intrinsic_dimension(self._training.points[~self._background], self.n_jobs)
+            if standard_errors(self.structure_tree_, clustering, dimension) < ENOUGH:
+                return select_n_clusters(self.structure_tree_, 1)
+        return clustering
+
     def _set_clustering(self, clustering: FlatClustering) -> None:
+        if self._background.any():
+            clustering = clustering.without(self._background)
         self._clustering = clustering
         self.labels_ = clustering.labels
         self.probabilities_ = clustering.strengths

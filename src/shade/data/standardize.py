@@ -20,11 +20,15 @@ class Standardizer:
     scale: FloatArray
 
     @classmethod
-    def fit(cls, X: AnyArray, standardize: str | bool) -> Standardizer:
-        """Learn means and deviations a column ("feature"), over all entries ("global"), or none (False)."""
-        if standardize is False:
+    def fit(cls, X: AnyArray, standardize: str | bool, *, unit_free: bool = False) -> Standardizer:
+        """Learn means and deviations a column ("feature"), over all entries ("global"), or none (False).
+
+        Where none is wanted but the result must not depend on the unit of the data, all entries are divided by the
+        root of the mean variance of a column.
+        """
+        if standardize is False and not unit_free:
             return cls(np.zeros(1), np.ones(1))
-        axis = 0 if standardize == "feature" else None
+        axis = None if standardize == "global" else 0
         n, columns = X.shape
         count = n if axis == 0 else n * columns
         with np.errstate(over="ignore", invalid="ignore"):
@@ -43,6 +47,9 @@ class Standardizer:
             )
         # A deviation that is only the rounding of a constant column's mean is none.
         constant = scale <= 10 * np.finfo(np.float64).eps * np.abs(mean)
+        if standardize is False:
+            unit = float(np.sqrt(np.mean(np.where(constant, 0.0, np.square(scale)))))
+            return cls(np.zeros(1), np.full(1, unit if unit > 0 else 1.0))
         return cls(mean, np.where(constant, 1.0, scale))
 
     def apply(self, X: AnyArray) -> SingleArray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -53,6 +53,15 @@ class FlatClustering:
         labels = arrays["labels"][arrays["exemplars"]]
         exemplars = tuple(arrays["exemplars"][labels == label] for label in range(len(arrays["limit"])))
         return cls(**{**arrays, "exemplars": exemplars})  # type: ignore[arg-type]
+
+    def without(self, noise: BoolArray) -> FlatClustering:
+        """The same clusters with some rows made noise."""
+        return replace(
+            self,
+            labels=np.where(noise, -1, self.labels),
+            strengths=np.where(noise, 0.0, self.strengths),
+            exemplars=tuple(rows[~noise[rows]] for rows in self.exemplars),
+        )
 
     @property
     def n_clusters(self) -> int:

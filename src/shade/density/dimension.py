@@ -1,0 +1,30 @@
+"""How many dimensions the points fill where they lie, whatever the number of columns."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shade._arrays import FloatArray
+from shade.density.search import AllPairs
+
+NEIGHBOURS = 10
+MOST_QUERIES = 500  # their mean is known to two parts in a hundred, which is enough
+
+
+def intrinsic_dimension(points: FloatArray, n_jobs: int | None = None) -> float:
+    """The maximum-likelihood estimate from distances to the nearest neighbours (Levina and Bickel, 2004).
+
+    The inverses are averaged, as MacKay and Ghahramani advise. Points that coincide with their nearest neighbour tell
+    nothing and are left out. At least 1, the answer where too few distinct points are left.
+    """
+    neighbours = min(NEIGHBOURS, len(points) - 1)
+    if neighbours < 3:
+        return 1.0
+    queries = points[:: -(-len(points) // MOST_QUERIES)]
+    _, squared = AllPairs.from_points(points).nearest(queries, neighbours + 1, n_jobs)
+    squared = squared[squared[:, 1] > 0, 1:]
+    if len(squared) == 0:
+        return 1.0
+    mean_logarithms = 0.5 * np.log(squared[:, -1:] / squared[:, :-1]).mean(axis=1)
+    inverse = float(mean_logarithms.mean()) * (neighbours - 1) / (neighbours - 2)
+    return max(1.0, 1.0 / inverse) if inverse > 0 else 1.0

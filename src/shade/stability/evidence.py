@@ -1,0 +1,32 @@
+"""Is there more than one cluster? Chance alone makes dense and sparse places in any sample."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shade.stability.selection import FlatClustering
+from shade.stability.structure_tree import StructureTree
+
+ENOUGH = 2.0  # standard errors
+
+
+def standard_errors(tree: StructureTree, clustering: FlatClustering, dimension: float) -> float:
+    """By how many standard errors clusters stand out from where they part, on average over their points.
+
+    In D dimensions density falls with the D-th power of distance, so a point that leaves its cluster at distance d lies
+    D · log(birth / d) nats above the density at which the cluster was born. Counting points makes the mean of that over
+    s points uncertain by about 1 / sqrt(s). The cluster with the most mass is left out: it holds the peak that even a
+    single cluster has. Samples of one Gaussian, uniform, exponential or Student distribution in 2 to 50 dimensions
+    reach 1 to 2, small clusters of real data 2 to 3, and most clusterings 5 to 500.
+    """
+    if clustering.n_clusters < 2:
+        return 0.0
+    clustered = np.flatnonzero(clustering.labels >= 0)
+    labels = clustering.labels[clustered]
+    leaving = np.empty(len(tree.order))
+    leaving[tree.order] = np.maximum(tree.branches.leaving, tree.merges.floor)
+    above = dimension * np.log(np.maximum(clustering.limit[labels], tree.merges.floor) / leaving[clustered])
+    size = np.bincount(labels)
+    mass = np.bincount(labels, above)
+    others = np.arange(len(size)) != np.argmax(mass)
+    return float(np.average((mass / np.sqrt(size))[others], weights=size[others]))
