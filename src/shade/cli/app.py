@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from shade.cli.data import data
 from shade.cli.demo import demo
 
 app = typer.Typer(
@@ -35,6 +36,7 @@ def _options(
 
 
 app.command()(demo)
+app.add_typer(data, name="data")
 
 
 def main() -> None:

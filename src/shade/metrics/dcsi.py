@@ -28,7 +28,7 @@ def dcsi_score(X: object, labels: object, *, min_points: int = 5, squared: bool 
     min_points : int, default=5
         How many others a core point has around it.
     squared : bool, default=False
-        Whether distances are squared, as in the program that the figures of the SHADE paper were made with.
+        Whether distances are squared, as in the published program of the SHADE paper: its figures are of this kind.
 
     Returns
     -------
