@@ -8,6 +8,7 @@ import typer
 
 from shade.cli.data import data
 from shade.cli.demo import demo
+from shade.cli.paper import paper
 
 app = typer.Typer(
     name="shade",
@@ -37,6 +38,7 @@ def _options(
 
 app.command()(demo)
 app.add_typer(data, name="data")
+app.add_typer(paper, name="paper")
 
 
 def main() -> None:

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from shade.cli.errors import tell_errors
+
 data = typer.Typer(help="The benchmark datasets of the paper: what they are, and where.", no_args_is_help=True)
 
 _Folder = Annotated[
@@ -36,15 +38,10 @@ def list_datasets(folder: _Folder = None) -> None:
 def get_datasets(names: _Names, folder: _Folder = None) -> None:
     """Fetch datasets from their publishers."""
     from shade.data import data_folder, load_dataset
-    from shade.data.datasets import DatasetError
-    from shade.data.download import DownloadError
 
     for name in names:
-        try:
+        with tell_errors():
             dataset = load_dataset(name, folder=folder)
-        except (DatasetError, DownloadError) as error:
-            typer.echo(f"Error: {error}", err=True)
-            raise typer.Exit(1) from None
         typer.echo(f"{name}: {len(dataset.X)} samples in {(folder or data_folder()) / f'{name}.npz'}")
 
 
@@ -52,13 +49,10 @@ def get_datasets(names: _Names, folder: _Folder = None) -> None:
 def describe_dataset(name: Annotated[str, typer.Argument(help="Name of a dataset.")], folder: _Folder = None) -> None:
     """Tell all that is known about a dataset, and check the file that is here."""
     from shade.data import data_folder, load_dataset
-    from shade.data.datasets import DatasetError, find_dataset, hash_arrays
+    from shade.data.datasets import find_dataset, hash_arrays
 
-    try:
+    with tell_errors():
         info = find_dataset(name)
-    except DatasetError as error:
-        typer.echo(f"Error: {error}", err=True)
-        raise typer.Exit(1) from None
     path = (folder or data_folder()) / f"{name}.npz"
     state = "not here"
     if path.exists():
