@@ -48,7 +48,8 @@ def test_a_stored_run_comes_back_as_it_was(tmp_path: Path) -> None:
 def test_runs_are_measured_and_not_run_twice(folder: Path, tmp_path: Path, quick: Method) -> None:
     lines: list[str] = []
     missing = "kmnist_test10k"  # cannot be fetched, so that it fails at once
-    arguments = {"database": tmp_path / "runs.sqlite", "device": "cpu", "folder": folder, "report": lines.append}
+    arguments = {"database": tmp_path / "runs.sqlite", "device": "cpu", "folder": folder, "report": lines.append,
+                 "jobs": 0}  # fmt: skip
     store = run_experiments("trial", ["mice", missing], [quick], 1, **arguments)  # type: ignore[arg-type]
     failed, run = store.runs()
     assert "DatasetError: The dataset 'kmnist_test10k'" in failed.failure
@@ -73,11 +74,23 @@ def test_runs_are_measured_and_not_run_twice(folder: Path, tmp_path: Path, quick
 def test_a_worker_that_dies_is_a_failure_of_its_run(folder: Path) -> None:
     worker = _Worker("cpu", str(folder), 1)
     worker.start(Plan("t", "mice", Method("SHADE", {"epochs": 10**6}), 5))
+    assert worker.collect() is None  # it is up
     os.kill(worker.process.pid or 0, signal.SIGKILL)
     run = worker.collect()
-    assert worker.dead and run.failure == "The process died with exit code -9."
+    assert worker.dead and run is not None and run.failure == "The process died with exit code -9."
     assert run.identity == ("t", "mice", "SHADE", Method("SHADE", {"epochs": 10**6}).key, 5)
     worker.stop()
+
+
+def test_a_script_without_a_guard_is_told_so_and_stores_nothing(folder: Path, tmp_path: Path) -> None:
+    script = tmp_path / "program.py"
+    script.write_text(
+        "from shade.experiments import run_experiments\n"
+        f"run_experiments('t', ['mice'], ['HDBSCAN'], 1, database='runs.sqlite', folder={str(folder)!r})\n"
+    )
+    finished = subprocess.run([sys.executable, str(script)], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert finished.returncode == 1 and 'needs if __name__ == "__main__"' in finished.stderr
+    assert RunStore(tmp_path / "runs.sqlite").runs() == []
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")

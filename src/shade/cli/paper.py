@@ -30,7 +30,7 @@ def run_table(
     seeds: Annotated[int, typer.Option(min=1, help="Number of seeds, from 0 on.")] = 10,
     epochs: Annotated[int | None, typer.Option(min=1, help="Fewer epochs than the paper, for a trial.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:N or mps.")] = "auto",
-    jobs: Annotated[int, typer.Option(min=1, help="Runs at a time, each in a process of its own.")] = 1,
+    jobs: Annotated[int, typer.Option(min=0, help="Worker processes; 0 for none.")] = 1,
     database: _Database = _DATABASE,
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Run again what failed.")] = False,
 ) -> None:

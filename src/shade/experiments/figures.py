@@ -67,6 +67,7 @@ def _draw_embeddings(store: RunStore, device: str) -> Figure:
     figure, cells = _grid(len(_panels()) + 1)
     data = figure.add_subplot(*cells, 1, projection="3d")
     data.scatter(*samples.X.T, c=plots.cluster_colours(3)[samples.y], s=1.0)
+    data.set_box_aspect(np.ptp(samples.X, axis=0), zoom=1.5)
     data.set_axis_off()
     data.set_title("data", fontsize="medium")
     for place, (title, method) in enumerate(_panels().items(), start=2):
@@ -124,7 +125,7 @@ def _draw_sweep(table: str, label: str, log: bool) -> Callable[[RunStore, str], 
         from matplotlib.figure import Figure
 
         entries = _entries(store, table)
-        figure = Figure(figsize=(11.0, 3.8), layout="constrained")
+        figure = Figure(figsize=(12.0, 3.8), layout="constrained")
         left, right = figure.subplots(1, 2)
         for metric, ax in (("ARI", left), ("noise recall", right), ("noise precision", right)):
             for method in dict.fromkeys(entry.method for entry in entries if entry.metric == metric):
@@ -139,7 +140,7 @@ def _draw_sweep(table: str, label: str, log: bool) -> Callable[[RunStore, str], 
             if log:
                 ax.set_xscale("log")
             if ax.lines:
-                ax.legend(fontsize="small", frameon=False)
+                ax.legend(fontsize="small", frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
         return figure
 
     return draw

@@ -16,6 +16,8 @@ from pathlib import Path
 import numpy as np
 
 from shade import __version__
+from shade.density.dc_tree import DCTree
+from shade.experiments.baselines import MIN_POINTS
 from shade.experiments.methods import Method, Outcome, run_method
 from shade.experiments.samples import Samples, load_samples
 from shade.experiments.store import Run, pack_labels
@@ -39,18 +41,20 @@ def measure_run(
         started = time.perf_counter()
         outcome = run_method(method, samples, seed, device, n_jobs)
         facts |= {"seconds": time.perf_counter() - started, **watch.read()}
-        facts |= _measure(samples, outcome)
+        # The index is told for one density, so that runs with different ones can be compared.
+        same = method.parameters.get("min_points", MIN_POINTS) == MIN_POINTS
+        facts |= _measure(samples, outcome, outcome.tree if same else None)
     except Exception as error:  # a baseline may fail in any way; that it did is a result
         facts |= {"failure": f"{type(error).__name__}: {error}", "seconds": time.perf_counter() - started}
     return Run(**facts, finished=datetime.now(UTC).isoformat(timespec="seconds"))  # type: ignore[arg-type]
 
 
-def _measure(samples: Samples, outcome: Outcome) -> dict[str, object]:
+def _measure(samples: Samples, outcome: Outcome, tree: DCTree | None) -> dict[str, object]:
     embedding = np.asarray(outcome.embedding, np.float64)
     return {
         **asdict(measure_agreement(samples.y, outcome.labels, outcome.assigned)),
         "dcsi": dcsi_score(embedding, samples.y, squared=True),
-        "disco": disco_score(embedding, outcome.labels),
+        "disco": disco_score(embedding, outcome.labels, min_points=MIN_POINTS, tree=tree),
         "labels": pack_labels(outcome.labels),
         "assigned": pack_labels(outcome.assigned),
     }

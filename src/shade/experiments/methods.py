@@ -12,6 +12,7 @@ from typing import Any
 from shade import PAPER
 from shade._arrays import AnyArray, IntArray
 from shade._errors import ShadeError, ShadeWarning
+from shade.density.dc_tree import DCTree
 from shade.experiments.baselines import assign_nearest, run_clustpy, run_hdbscan
 from shade.experiments.samples import Samples
 
@@ -57,11 +58,15 @@ class Method:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a method found: labels, the same with noise put into clusters, and the points that were clustered."""
+    """What a method found: labels, the same with noise put into clusters, and the points that were clustered.
+
+    `tree` is their density tree where the method has made it.
+    """
 
     labels: IntArray
     assigned: IntArray
     embedding: AnyArray
+    tree: DCTree | None = None
 
 
 @dataclass(frozen=True)
@@ -92,7 +97,7 @@ def _shade(settings: Mapping[str, Any]) -> Recipe:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ShadeWarning)  # much noise is a figure here
             model.fit(samples.channels_first if model.network == "conv" else samples.rows)
-        return Outcome(model.labels_, model.assign_noise(), model.embedding_)
+        return Outcome(model.labels_, model.assign_noise(), model.embedding_, model.dc_tree_)
 
     return Recipe(run)
 

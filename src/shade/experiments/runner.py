@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
+from shade._errors import ShadeError
 from shade._parallel import count_threads
 from shade.experiments.measuring import measure_run
 from shade.experiments.methods import METHODS, Method
@@ -81,7 +82,8 @@ def run_experiments(
         The SQLite file. A run is a row in it as soon as it ended, so that nothing but runs in flight can be lost.
     device : str, default="auto"
     jobs : int, default=1
-        Number of runs at a time, each in a process of its own.
+        Number of worker processes, one run at a time in each. A script needs ``if __name__ == "__main__":`` around this
+        call then. With 0, runs are made in this very process: nothing to start, but a crash ends it.
     folder : path, optional
         Where the datasets are; SHADE_DATA or the user's cache if None.
     retry_failed : bool, default=False
@@ -100,16 +102,26 @@ def run_experiments(
     done = {run.identity for run in store.runs(table) if not (run.failure and retry_failed)}
     left = [plan for plan in plans if plan.identity not in done]
     say(f"{table}: {len(plans)} runs, {len(plans) - len(left)} of them stored already in {store.path}")
-    _run_all(left, store, device, max(1, min(jobs, len(left))), None if folder is None else str(folder), say)
+    progress = _Progress(left)
+
+    def keep(run: Run) -> None:
+        store.add(run)
+        say(progress.describe(run))
+
+    where = None if folder is None else str(folder)
+    if jobs == 0:
+        for plan in left:
+            keep(measure_run(plan.table, plan.dataset, plan.method, plan.seed, device, where, None))
+    elif left:
+        _run_in_workers(left, device, min(jobs, len(left)), where, keep)
     return store
 
 
-def _run_all(plans: list[Plan], store: RunStore, device: str, jobs: int, folder: str | None, say: Report) -> None:
-    """Hand runs to workers and store what comes back."""
-    progress = _Progress(plans)
+def _run_in_workers(plans: list[Plan], device: str, jobs: int, folder: str | None, keep: Callable[[Run], None]) -> None:
+    """Hand runs to workers and keep what comes back."""
     waiting = list(reversed(plans))
     threads = max(1, count_threads(None) // jobs)
-    workers = [_Worker(device, folder, threads) for _ in range(jobs if plans else 0)]
+    workers = [_Worker(device, folder, threads) for _ in range(jobs)]
     try:
         for worker in workers:
             worker.start(waiting.pop())
@@ -119,8 +131,9 @@ def _run_all(plans: list[Plan], store: RunStore, device: str, jobs: int, folder:
                 if worker.plan is None or worker.connection not in ready:
                     continue
                 run = worker.collect()
-                store.add(run)
-                say(progress.describe(run))
+                if run is None:
+                    continue
+                keep(run)
                 if worker.dead:
                     workers[place] = worker = _Worker(device, folder, threads)  # noqa: PLW2901
                 if waiting:
@@ -140,6 +153,7 @@ class _Worker:
         self.process.start()
         theirs.close()
         self.plan: Plan | None = None
+        self.ready = False
         self.dead = False
 
     def start(self, plan: Plan) -> None:
@@ -148,19 +162,32 @@ class _Worker:
         with contextlib.suppress(OSError):  # where it died between runs, collecting will tell
             self.connection.send(plan)
 
-    def collect(self) -> Run:
-        """The run that ended, or the failure of a process that died."""
-        plan, self.plan = self.plan, None
+    def collect(self) -> Run | None:
+        """The run that ended, or the failure of a process that died; None if the process has just come up."""
         try:
-            found: Run = self.connection.recv()
+            found: Run | None = self.connection.recv()
         except (EOFError, OSError):
             self.process.join()
             self.dead = True
-            method = plan.method  # type: ignore[union-attr]
-            failure = f"The process died with exit code {self.process.exitcode}."
-            identity = (plan.table, plan.dataset, method.name, method.as_json, method.key, plan.seed)  # type: ignore[union-attr]
-            return Run(*identity, failure=failure)
+            found = self._failure()
+        if found is None:
+            self.ready = True
+        else:
+            self.plan = None
         return found
+
+    def _failure(self) -> Run:
+        code = self.process.exitcode
+        if not self.ready:
+            raise ShadeError(
+                f"A worker process did not come up (exit code {code}). A script that starts runs needs "
+                'if __name__ == "__main__": around the call; or use jobs=0.'
+            )
+        if self.plan is None:
+            raise ShadeError(f"A worker process died between two runs (exit code {code}).")
+        method = self.plan.method
+        what = (self.plan.table, self.plan.dataset, method.name, method.as_json, method.key, self.plan.seed)
+        return Run(*what, failure=f"The process died with exit code {code}.")
 
     def stop(self) -> None:
         """End the process; a run in flight is lost."""
@@ -175,6 +202,7 @@ def _work(connection: Connection[Any, Any], device: str, folder: str | None, thr
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what a Ctrl-C means
     threading.Thread(target=_die_with, args=(parent,), daemon=True).start()
     _limit_threads(threads)
+    connection.send(None)  # up, and able to run
     while True:
         try:
             plan: Plan = connection.recv()

@@ -240,7 +240,7 @@ def format_table(entries: list[Entry], kind: str = "text") -> str:
         before = dataset
         lines.append([name, method, count, *(_format_entry(row.get(metric)) for metric in metrics)])
     layout = _as_markdown(heading, lines) if kind == "markdown" else _as_text(heading, lines)
-    return layout + "\n" + _legend(entries)
+    return f"{layout}\n{_legend(entries)}\n"
 
 
 def _format_entry(entry: Entry | None) -> str:
