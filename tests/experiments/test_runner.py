@@ -113,7 +113,7 @@ def test_killing_the_runner_loses_the_run_in_flight_only(folder: Path, tmp_path:
     # Three were told about, so three are stored; the fourth may be.
     assert [run.seed for run in before][:3] == [0, 1, 2] and len(before) <= 5
     run_experiments("trial", ["mice"], [quick], len(before) + 1, database=store.path, device="cpu", folder=folder,
-                    report=lambda line: None)  # fmt: skip
+                    jobs=0, report=lambda line: None)  # fmt: skip
     after = store.runs()
     assert after[:-1] == before and [run.seed for run in after] == list(range(len(before) + 1))
     deadline = time.monotonic() + 30

@@ -127,13 +127,14 @@ def _draw_sweep(table: str, label: str, log: bool) -> Callable[[RunStore, str], 
         entries = _entries(store, table)
         figure = Figure(figsize=(12.0, 3.8), layout="constrained")
         left, right = figure.subplots(1, 2)
+        colours = {method: f"C{i % 10}" for i, method in enumerate(dict.fromkeys(entry.method for entry in entries))}
         for metric, ax in (("ARI", left), ("noise recall", right), ("noise precision", right)):
             for method in dict.fromkeys(entry.method for entry in entries if entry.metric == metric):
                 chosen = [e for e in entries if (e.metric, e.method) == (metric, method) and e.runs]
                 x = [float(entry.dataset.rsplit("_", 1)[1]) for entry in chosen]
                 name = method if metric == "ARI" else f"{method}, {metric.removeprefix('noise ')}"
                 if chosen:
-                    _line(ax, np.array(x), chosen, name, dashed=metric == "noise precision")
+                    _line(ax, np.array(x), chosen, name, colour=colours[method], dashed=metric == "noise precision")
         left.set(xlabel=label, ylabel="ARI of the points that are not noise (%)", ylim=(-5, 105))
         right.set(xlabel=label, ylabel="noise found (%)", ylim=(-5, 105))
         for ax in (left, right):
