@@ -67,7 +67,7 @@ def _draw_embeddings(store: RunStore, device: str) -> Figure:
     figure, cells = _grid(len(_panels()) + 1)
     data = figure.add_subplot(*cells, 1, projection="3d")
     data.scatter(*samples.X.T, c=plots.cluster_colours(3)[samples.y], s=1.0)
-    data.set_box_aspect(np.ptp(samples.X, axis=0), zoom=1.5)
+    data.set_box_aspect(np.ptp(samples.X, axis=0), zoom=1.15)
     data.set_axis_off()
     data.set_title("data", fontsize="medium")
     for place, (title, method) in enumerate(_panels().items(), start=2):
