@@ -5,16 +5,17 @@ from pathlib import Path
 
 import numpy as np
 
+from shade.data import DatasetError, load_dataset
+
 FOLDER = Path(os.environ.get("SHADE_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
 
 def load(name: str) -> np.ndarray | None:
     """A benchmark dataset as a matrix, or None where it is not there."""
-    path = FOLDER / f"{name}.npz"
-    if not path.exists():
+    try:
+        return load_dataset(name, folder=FOLDER, download=False).rows
+    except DatasetError:
         return None
-    with np.load(path) as file:
-        return file["X"].reshape(len(file["X"]), -1)
 
 
 def mixture(n: int, columns: int = 10, seed: int = 0) -> np.ndarray:

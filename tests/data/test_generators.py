@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-import shade.data
-from shade.data import make_three_clusters
+from shade.data import make_blobs, make_densired, make_moons, make_rings, make_three_clusters
 from shade.density import DCTree
 from shade.stability import StructureTree, select_clusters
 
@@ -95,5 +94,32 @@ def test_wrong_parameters_are_named_with_what_is_allowed(parameters, sentence):
         make_three_clusters(**parameters)
 
 
-def test_everything_public_is_listed():
-    assert shade.data.__all__ == ["make_three_clusters"]
+@pytest.mark.parametrize(
+    ("make", "clusters", "columns"), [(make_blobs, 10, 10), (make_moons, 2, 2), (make_rings, 2, 2)]
+)
+def test_noise_is_mixed_in_in_the_given_share(make, clusters, columns):
+    X, y = make(400, noise_share=0.25, random_state=3)
+    assert X.shape == (400, columns) and y.dtype == np.int64
+    assert np.sum(y == -1) == 100 and set(y[y >= 0]) == set(range(clusters))
+    assert np.any(np.diff(y) < 0)
+    extent = np.ptp(X[y >= 0], axis=0)
+    assert np.all(np.ptp(X[y < 0], axis=0) <= 1.2 * extent)
+    np.testing.assert_array_equal(X, make(400, noise_share=0.25, random_state=3)[0])
+    with pytest.raises(ValueError, match=rf"'noise_share' parameter of {make.__name__} must be a float"):
+        make(noise_share=1.0)
+
+
+def test_rings_have_the_promised_radii():
+    X, y = make_rings(200, noise=0.0, random_state=0)
+    np.testing.assert_allclose(np.linalg.norm(X[y == 0], axis=1), 1.0)
+    np.testing.assert_allclose(np.linalg.norm(X[y == 1], axis=1), 0.5)
+
+
+def test_densired_data_is_what_the_appendix_says(capsys):
+    pytest.importorskip("densired", reason="needs the densired package")
+    X, y = make_densired(600, n_features=10, noise_share=0.3)
+    assert X.shape == (600, 10) and y.dtype == np.int64
+    assert set(y) == set(range(-1, 10))
+    assert abs(np.mean(y < 0) - 0.3) < 0.02
+    np.testing.assert_array_equal(X, make_densired(600, n_features=10, noise_share=0.3)[0])
+    assert capsys.readouterr().out == ""

@@ -15,10 +15,12 @@ from shade._kernels import prim
 from shade._kernels.density_loss import loss_and_gradient
 from shade.density import DCTree, core_distances, minimum_spanning_tree, mutual_reachability, targets
 from shade.density.search import AllPairs, KDTree, ProductBlocks
+from shade.metrics import dbcv_score, disco_samples
 from shade.stability import StructureTree, cut_at_distance, select_clusters, select_n_clusters
 from shade.stability.assignment import TrainingPoints, assign_noise, label_new_points, score_new_points
 from shade.stability.structure_tree import SELECTIONS
 from tests import oracles
+from tests.metrics.test_indices import disco_by_matrix
 from tests.oracles import candidates_for, draw_groups, draw_points, multiway_tree, partition_of, select
 
 ALGORITHMS = ("prim", "kd_tree", "blocks")
@@ -90,6 +92,14 @@ def check_clusterings(X: np.ndarray, min_points: int, tree: DCTree) -> None:
             assert (assigned >= 0).all()
 
 
+def check_indices(X: np.ndarray, min_points: int, tree: DCTree) -> None:
+    labels = np.arange(len(X)) % 3 - (np.arange(len(X)) % 7 == 0)
+    np.testing.assert_allclose(
+        disco_samples(X, labels, min_points=min_points, tree=tree), disco_by_matrix(X, labels, min_points), atol=1e-12
+    )
+    assert -1.0 <= dbcv_score(X, labels) <= 1.0
+
+
 def main() -> None:
     """Run all cases."""
     assert numba.config.DISABLE_JIT, "set NUMBA_DISABLE_JIT=1"
@@ -110,6 +120,8 @@ def main() -> None:
                 tree = check_trees(X, min_points)
                 check_batch(X, min_points)
                 check_clusterings(X, min_points, tree)
+                if len(X) >= 8:
+                    check_indices(X, min_points, tree)
                 cases += 1
         X = np.random.default_rng(0).normal(size=(70, 1))
         for k in (64, 65, 70):  # a sorted list of neighbours up to 64, a partition above

@@ -26,12 +26,20 @@ def test_importing_loads_neither_torch_nor_numba(statement: str) -> None:
     assert not {"torch", "numba", "sklearn", "scipy", "matplotlib"} & loaded_after(statement)
 
 
+def test_experiments_need_neither_the_command_line_nor_any_extra() -> None:
+    # scikit-learn itself takes pandas and rich where they are.
+    extras = {"typer", "matplotlib", "clustpy", "umap", "densired", "av", "PIL"}
+    assert not extras & loaded_after("import shade.experiments")
+
+
 def test_the_clustering_step_alone_does_not_need_torch() -> None:
     statement = "import shade; shade.DCTreeClustering(device='cpu').fit([[float(i)] for i in range(20)])"
     assert "torch" not in loaded_after(statement)
 
 
-@pytest.mark.parametrize("room", ["", ".data", ".density", ".network", ".plots", ".stability"])
+@pytest.mark.parametrize(
+    "room", ["", ".data", ".density", ".experiments", ".metrics", ".network", ".plots", ".stability"]
+)
 def test_every_promised_name_is_there_and_documented(room: str) -> None:
     module = f"shade{room}"
     found = importlib.import_module(module)

@@ -6,7 +6,9 @@ from typing import Annotated
 
 import typer
 
+from shade.cli.data import data
 from shade.cli.demo import demo
+from shade.cli.paper import paper
 
 app = typer.Typer(
     name="shade",
@@ -35,6 +37,8 @@ def _options(
 
 
 app.command()(demo)
+app.add_typer(data, name="data")
+app.add_typer(paper, name="paper")
 
 
 def main() -> None:

@@ -1,5 +1,19 @@
-"""Data to try things on."""
+"""Data to try things on: generators, and the benchmark datasets of the paper."""
 
-from shade.data.generators import make_three_clusters
+from shade.data.catalogue import DATASETS, DatasetInfo
+from shade.data.datasets import Dataset, DatasetError, data_folder, load_dataset
+from shade.data.generators import make_blobs, make_densired, make_moons, make_rings, make_three_clusters
 
-__all__ = ["make_three_clusters"]
+__all__ = [
+    "DATASETS",
+    "Dataset",
+    "DatasetError",
+    "DatasetInfo",
+    "data_folder",
+    "load_dataset",
+    "make_blobs",
+    "make_densired",
+    "make_moons",
+    "make_rings",
+    "make_three_clusters",
+]

@@ -1,0 +1,94 @@
+"""`shade paper`: the tables and figures of the paper."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from shade.cli.errors import tell_errors
+
+paper = typer.Typer(help="The tables and figures of the paper, run again.", no_args_is_help=True)
+
+_Table = Annotated[
+    str,
+    typer.Argument(
+        help="experimentResults, mnist_etc, ablation_mu, ablation_batch_size, ablation_loss, noise_sweep or "
+        "dimension_sweep."
+    ),
+]
+_Database = Annotated[Path, typer.Option("--database", help="SQLite file that holds the runs.")]
+_DATABASE = Path("paper.sqlite")
+
+
+@paper.command("run")
+def run_table(
+    table: _Table,
+    datasets: Annotated[str, typer.Option(help="Names with commas between; those at hand if not given.")] = "",
+    methods: Annotated[str, typer.Option(help="Names with commas between; those of the table if not given.")] = "",
+    seeds: Annotated[int, typer.Option(min=1, help="Number of seeds, from 0 on.")] = 10,
+    epochs: Annotated[int | None, typer.Option(min=1, help="Fewer epochs than the paper, for a trial.")] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:N or mps.")] = "auto",
+    jobs: Annotated[int, typer.Option(min=0, help="Worker processes; 0 for none.")] = 1,
+    database: _Database = _DATABASE,
+    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Run again what failed.")] = False,
+) -> None:
+    """Run the methods of a table; what is stored already is not run again, so stop and go on as you like."""
+    with tell_errors():
+        from shade.experiments import Method, run_experiments
+        from shade.experiments.methods import shorten
+        from shade.experiments.tables import methods_of
+
+        names = ["SHADE" if name == "SHADE_1nn" else name for name in _split(methods)]
+        chosen = [Method(name) for name in names] or methods_of(table)
+        if epochs is not None:
+            chosen = [shorten(method, epochs) for method in chosen]
+        wanted = _split(datasets) or None
+        try:
+            run_experiments(
+                table, wanted, chosen, seeds, database=database, device=device, jobs=jobs, retry_failed=retry_failed
+            )
+        except KeyboardInterrupt:
+            typer.echo(f"Stopped. What ended is in {database}; the same command goes on from there.", err=True)
+            raise typer.Exit(130) from None
+
+
+@paper.command("table")
+def show_table(
+    table: _Table,
+    database: _Database = _DATABASE,
+    kind: Annotated[str, typer.Option("--format", help="text, markdown or csv.")] = "text",
+    everything: Annotated[bool, typer.Option("--all", help="Datasets without any run too.")] = False,
+) -> None:
+    """Print a table of the paper with our figures beside the published ones."""
+    from shade.experiments import RunStore, compare_with_published, format_table
+
+    entries = compare_with_published(RunStore(database), table, everything=everything)
+    if not entries:
+        typer.echo(f"No runs of {table} are stored in {database}. Make some with: shade paper run {table}", err=True)
+        raise typer.Exit(1)
+    with tell_errors():
+        typer.echo(format_table(entries, kind), nl=False)
+
+
+@paper.command("figure")
+def draw_figure(
+    figure: Annotated[
+        str, typer.Argument(help="1, 2, noise, dimensions, mu, batch_size, loss or har.", metavar="FIGURE")
+    ],
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="File; figure-FIGURE.png if not given.")] = None,
+    database: _Database = _DATABASE,
+    device: Annotated[str, typer.Option(help="For figures 1 and 2, which train.")] = "auto",
+) -> None:
+    """Draw a figure of the paper: 1 and 2 train, the others show the runs of `shade paper run`."""
+    path = output or Path(f"figure-{figure}.png")
+    with tell_errors():
+        from shade.experiments.figures import draw_figure as draw
+
+        draw(figure, database=database, device=device).savefig(path, dpi=130)
+    typer.echo(str(path))
+
+
+def _split(names: str) -> list[str]:
+    return [name.strip() for name in names.split(",") if name.strip()]

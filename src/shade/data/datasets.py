@@ -1,0 +1,114 @@
+"""The benchmark datasets of the paper: what they are, and how they are loaded."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from shade._arrays import AnyArray, IntArray
+from shade._errors import ShadeError
+from shade.data.catalogue import DATASETS, DatasetInfo
+
+
+class DatasetError(ShadeError, LookupError):
+    """A dataset is unknown, not there, or not what it should be."""
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Samples with their true clusters; unpacks into `X, y`.
+
+    Attributes
+    ----------
+    info : DatasetInfo
+    X : ndarray of shape (n_samples, ...)
+        Values as published; images and frames keep their shape, channels last.
+    y : ndarray of shape (n_samples,)
+        True clusters; −1 is noise.
+    """
+
+    info: DatasetInfo
+    X: AnyArray
+    y: IntArray
+
+    def __iter__(self) -> Iterator[AnyArray]:
+        return iter((self.X, self.y))
+
+    @property
+    def rows(self) -> AnyArray:
+        """The samples as a matrix, images flattened."""
+        return self.X.reshape(len(self.X), -1)
+
+
+def data_folder() -> Path:
+    """The folder of the datasets: the environment's SHADE_DATA, else one in the user's cache."""
+    chosen = os.environ.get("SHADE_DATA")
+    if chosen:
+        return Path(chosen)
+    if sys.platform == "darwin":
+        cache = Path.home() / "Library" / "Caches"
+    elif sys.platform == "win32":
+        cache = Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
+    else:
+        cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
+    return cache / "shade" / "data"
+
+
+def find_dataset(name: str) -> DatasetInfo:
+    """What is known about a dataset."""
+    if name not in DATASETS:
+        raise DatasetError(f"There is no dataset {name!r}. Known are: {', '.join(DATASETS)}.")
+    return DATASETS[name]
+
+
+def load_dataset(name: str, *, folder: str | os.PathLike[str] | None = None, download: bool = True) -> Dataset:
+    """Load a benchmark dataset, fetching it from its publisher on first use.
+
+    Parameters
+    ----------
+    name : str
+        A name of the table: `shade data list` shows it.
+    folder : path, optional
+        Where the datasets are. If None, the environment's SHADE_DATA, else a folder in the user's cache.
+    download : bool, default=True
+        Whether a dataset that is not there may be fetched.
+
+    Returns
+    -------
+    Dataset
+        Unpacks into `X, y`.
+    """
+    info = find_dataset(name)
+    path = Path(folder or data_folder()) / f"{name}.npz"
+    if not path.exists():
+        if not download:
+            raise DatasetError(f"The dataset {name!r} is not in {path.parent}. Fetch it with: shade data get {name}")
+        from shade.data.readers import fetch_dataset
+
+        fetch_dataset(info, path)
+    with np.load(path, allow_pickle=False) as file:
+        X, y = file["X"], file["y"].astype(np.int64)
+    width = int(np.prod(X.shape[1:]))
+    # How many frames a video has depends on the decoder.
+    expected = len(X) if info.kind == "video" else info.n_samples
+    if (len(X), width, len(y)) != (expected, info.n_features, len(X)):
+        raise DatasetError(
+            f"{path} holds {len(X)} samples of {width} values with {len(y)} labels, but {name!r} has {info.n_samples} "
+            f"of {info.n_features}. Remove the file and fetch it again."
+        )
+    return Dataset(info, X, y)
+
+
+def hash_arrays(X: AnyArray, y: AnyArray) -> str:
+    """sha256 of the arrays of a dataset, whatever the compression of the file that holds them."""
+    digest = hashlib.sha256()
+    for name, array in (("X", X), ("y", y.astype("<i4"))):
+        digest.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()

@@ -1,0 +1,79 @@
+"""Files from the network: to a temporary file, tried again, checked, and moved into place in one step."""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import logging
+import os
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+from shade._errors import ShadeError
+
+logger = logging.getLogger(__name__)
+
+BLOCK = 1 << 20
+TIMEOUT = 60.0
+_WORTH_TRYING_AGAIN = (408, 425, 429, 500, 502, 503, 504)
+
+
+class DownloadError(ShadeError, OSError):
+    """A file could not be fetched, or is not the one it should be."""
+
+
+def download_file(url: str, path: Path, *, sha256: str = "", attempts: int = 4, pause: float = 2.0) -> None:
+    """Fetch a file; at `path` there is either nothing or the whole file, whatever happens.
+
+    Parameters
+    ----------
+    url : str
+    path : Path
+        Its folder is made if needed.
+    sha256 : str, default=""
+        What the file must hash to; not checked if empty.
+    attempts : int, default=4
+        How often to try where the server or the connection fails; a wrong checksum counts as a failure.
+    pause : float, default=2.0
+        Seconds before the second attempt; each further pause is twice as long.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for attempt in range(1, attempts + 1):
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+        temporary = Path(name)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                digest = _copy(url, file)
+            if sha256 and digest != sha256:
+                raise DownloadError(f"{url} has sha256 {digest}, but {sha256} was expected.")
+            temporary.replace(path)
+            return
+        except (OSError, http.client.HTTPException) as error:
+            if attempt == attempts or not _may_pass(error):
+                raise DownloadError(f"Fetching {url} failed (attempt {attempt} of {attempts}): {error}") from error
+            logger.warning("fetching %s failed (%s); trying again", url, error)
+            time.sleep(pause * 2.0 ** (attempt - 1))
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+def _copy(url: str, file: object) -> str:
+    """Copy a response into a file; returns its sha256. A response shorter than announced is an error."""
+    digest, received = hashlib.sha256(), 0
+    request = urllib.request.Request(url, headers={"User-Agent": "shade-clustering"})
+    with urllib.request.urlopen(request, timeout=TIMEOUT) as response:
+        announced = response.headers.get("Content-Length")
+        while block := response.read(BLOCK):
+            file.write(block)  # type: ignore[attr-defined]
+            digest.update(block)
+            received += len(block)
+    if announced is not None and received != int(announced):
+        raise DownloadError(f"{url} broke off after {received} of {announced} bytes.")
+    return digest.hexdigest()
+
+
+def _may_pass(error: Exception) -> bool:
+    return not isinstance(error, urllib.error.HTTPError) or error.code in _WORTH_TRYING_AGAIN

@@ -1,0 +1,149 @@
+"""What SHADE is compared with: ClustPy's deep clustering methods, and HDBSCAN on several representations.
+
+ClustPy declares torchvision, of which the package index has no CPU build, and needs it for image networks and dataset
+downloads alone. So install it without its dependencies, `pip install --no-deps clustpy`, beside the `paper` extra,
+which holds what it really imports; where torchvision is missing, a stand-in made here is enough to import it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import importlib.util
+import io
+import sys
+import types
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from shade._arrays import AnyArray, IntArray
+from shade._parallel import resolve_device
+from shade.density.search import make_search
+from shade.experiments.samples import Samples
+
+# The setup of the paper, section "Experiment Details": the same for all methods.
+BATCH_SIZE = 500
+EMBEDDING_SIZE = 10
+PRETRAIN_EPOCHS = 50
+EPOCHS = 100
+NETWORK = (512, 256, 128)
+MIN_POINTS = 5
+
+_GIVEN_K = ("DEC", "IDEC", "DCN", "DipEncoder")
+
+
+class _StandIn(types.ModuleType):
+    """A module that has every name one asks for."""
+
+    def __getattr__(self, name: str) -> type:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return type(name, (), {})
+
+
+def load_clustpy() -> Any:
+    """ClustPy's deep clustering methods as a module, or None where ClustPy is not installed."""
+    if importlib.util.find_spec("clustpy") is None:
+        return None
+    if "torchvision" not in sys.modules and importlib.util.find_spec("torchvision") is None:
+        for name in ("", ".models", ".models._api", ".models.resnet", ".transforms", ".datasets"):
+            sys.modules[f"torchvision{name}"] = _StandIn(f"torchvision{name}")
+    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+        warnings.simplefilter("ignore")
+        return importlib.import_module("clustpy.deep")
+
+
+def run_clustpy(name: str) -> Callable[[Samples, Mapping[str, Any], int, str], tuple[IntArray, AnyArray]]:
+    """A method of ClustPy with the setup of the paper; returns labels and embedding."""
+
+    def run(samples: Samples, parameters: Mapping[str, Any], seed: int, device: str) -> tuple[IntArray, AnyArray]:
+        deep = load_clustpy()
+        if deep is None:
+            raise ImportError(f"{name} needs ClustPy: pip install --no-deps clustpy (see shade.experiments.baselines)")
+        X = samples.standardized()
+        settings = {**_settings_of(name, samples), **parameters}
+        hidden = settings.pop("network", NETWORK)
+        layers = [X.shape[1], *hidden, settings["embedding_size"]]
+        # A class and its parameters: the network is then made, and seeded, by the method itself.
+        network = (deep.neural_networks.FeedforwardAutoencoder, {"layers": layers})
+        method = getattr(deep, name)(
+            **settings, neural_network=network, device=resolve_device(device), random_state=seed
+        )
+        with _quiet():
+            method.fit(X)
+            embedding = method.transform(X)
+        return np.asarray(method.labels_, np.int64), np.asarray(embedding, np.float32)
+
+    return run
+
+
+def _settings_of(name: str, samples: Samples) -> dict[str, Any]:
+    settings: dict[str, Any] = {"batch_size": BATCH_SIZE, "embedding_size": EMBEDDING_SIZE}
+    if name in _GIVEN_K:
+        settings["n_clusters"] = samples.n_clusters
+    if name == "SHADE":
+        # Its defaults apart from the tree: the paper trains on the trees of the batches.
+        return {**settings, "min_points": MIN_POINTS, "clustering_epochs": EPOCHS, "use_complete_dc_tree": False}
+    settings["pretrain_epochs"] = PRETRAIN_EPOCHS
+    if name != "DDC":  # clusters once, after the autoencoder is trained
+        settings["clustering_epochs"] = EPOCHS
+    return settings
+
+
+def run_hdbscan(representation: str) -> Callable[[Samples, Mapping[str, Any], int, str], tuple[IntArray, AnyArray]]:
+    """scikit-learn's HDBSCAN on the standardised data, its principal components, or UMAP; labels and points."""
+
+    def run(samples: Samples, parameters: Mapping[str, Any], seed: int, device: str) -> tuple[IntArray, AnyArray]:
+        from sklearn.cluster import HDBSCAN
+
+        points = _represent(samples.standardized(), representation, seed)
+        settings = {"min_samples": MIN_POINTS, "min_cluster_size": 2 * MIN_POINTS, "copy": True, **parameters}
+        labels = HDBSCAN(**settings).fit_predict(points)
+        return labels.astype(np.int64), points
+
+    return run
+
+
+def _represent(X: AnyArray, representation: str, seed: int) -> AnyArray:
+    size = min(EMBEDDING_SIZE, *X.shape)
+    if representation == "PCA":
+        from sklearn.decomposition import PCA
+
+        return np.asarray(PCA(size, random_state=seed).fit_transform(X))
+    if representation == "UMAP":
+        try:
+            with _quiet():
+                import umap
+        except ImportError as error:
+            raise ImportError("HDBSCAN on UMAP needs umap-learn: pip install umap-learn") from error
+        # The settings its authors advise for clustering.
+        with _quiet():
+            reducer = umap.UMAP(n_neighbors=30, min_dist=0.0, n_components=size, random_state=seed)
+            return np.asarray(reducer.fit_transform(X))
+    return X
+
+
+def assign_nearest(labels: IntArray, points: AnyArray) -> IntArray:
+    """Noise put into the cluster of the nearest clustered point."""
+    noise, clustered = np.flatnonzero(labels < 0), np.flatnonzero(labels >= 0)
+    assigned = labels.copy()
+    if len(noise) and len(clustered):
+        known = np.ascontiguousarray(points[clustered], np.float64)
+        index, _ = make_search(known).nearest(np.ascontiguousarray(points[noise], np.float64), 1)
+        assigned[noise] = labels[clustered[index[:, 0]]]
+    return assigned
+
+
+@contextlib.contextmanager
+def _quiet() -> Any:
+    """Peers print, warn and draw bars as they please; here the runner tells what happens."""
+    with (
+        warnings.catch_warnings(),
+        contextlib.redirect_stdout(io.StringIO()),
+        contextlib.redirect_stderr(io.StringIO()),
+    ):
+        warnings.simplefilter("ignore")
+        yield

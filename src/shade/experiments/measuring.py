@@ -1,0 +1,114 @@
+"""One run: the method timed and its memory watched, then the measures of what it found."""
+
+from __future__ import annotations
+
+import contextlib
+import platform
+import resource
+import sys
+import time
+from dataclasses import asdict
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from json import dumps
+from pathlib import Path
+
+import numpy as np
+
+from shade import __version__
+from shade.density.dc_tree import DCTree
+from shade.experiments.baselines import MIN_POINTS
+from shade.experiments.methods import Method, Outcome, run_method
+from shade.experiments.samples import Samples, load_samples
+from shade.experiments.store import Run, pack_labels
+from shade.metrics import dcsi_score, disco_score, measure_agreement
+
+_PACKAGES = ("torch", "numpy", "scipy", "scikit-learn", "numba", "clustpy", "umap-learn", "densired")
+_STATUS = Path("/proc/self/status")
+
+
+def measure_run(
+    table: str, dataset: str, method: Method, seed: int, device: str, folder: str | None, n_jobs: int | None
+) -> Run:
+    """Run a method once; whatever it raises becomes the failure of the run."""
+    what = {"table": table, "dataset": dataset, "method": method.name, "parameters": method.as_json, "key": method.key}
+    facts = {**what, "seed": seed, "versions": _versions()}
+    started = time.perf_counter()
+    try:
+        samples = load_samples(dataset, folder)
+        facts["device"] = _name_device(device)
+        watch = _MemoryWatch()
+        started = time.perf_counter()
+        outcome = run_method(method, samples, seed, device, n_jobs)
+        facts |= {"seconds": time.perf_counter() - started, **watch.read()}
+        # The index is told for one density, so that runs with different ones can be compared.
+        same = method.parameters.get("min_points", MIN_POINTS) == MIN_POINTS
+        facts |= _measure(samples, outcome, outcome.tree if same else None)
+    except Exception as error:  # a baseline may fail in any way; that it did is a result
+        facts |= {"failure": f"{type(error).__name__}: {error}", "seconds": time.perf_counter() - started}
+    return Run(**facts, finished=datetime.now(UTC).isoformat(timespec="seconds"))  # type: ignore[arg-type]
+
+
+def _measure(samples: Samples, outcome: Outcome, tree: DCTree | None) -> dict[str, object]:
+    embedding = np.asarray(outcome.embedding, np.float64)
+    return {
+        **asdict(measure_agreement(samples.y, outcome.labels, outcome.assigned)),
+        "dcsi": dcsi_score(embedding, samples.y, squared=True),
+        "disco": disco_score(embedding, outcome.labels, min_points=MIN_POINTS, tree=tree),
+        "labels": pack_labels(outcome.labels),
+        "assigned": pack_labels(outcome.assigned),
+    }
+
+
+class _MemoryWatch:
+    """The largest memory from now on, of this process and on CUDA."""
+
+    def __init__(self) -> None:
+        # On Linux the high-water mark can be taken back, so that a worker's earlier runs do not count.
+        with contextlib.suppress(OSError):
+            Path("/proc/self/clear_refs").write_text("5")
+        if self._cuda is not None:
+            self._cuda.reset_peak_memory_stats()
+
+    @property
+    def _cuda(self):  # type: ignore[no-untyped-def]
+        torch = sys.modules.get("torch")
+        return torch.cuda if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized() else None
+
+    def read(self) -> dict[str, float | None]:
+        """Megabytes on host and device."""
+        cuda = self._cuda
+        device = cuda.max_memory_allocated() / 2**20 if cuda is not None else None
+        return {"peak_megabytes": _high_water_mark(), "device_megabytes": device}
+
+
+def _high_water_mark() -> float:
+    try:
+        for line in _STATUS.read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return float(line.split()[1]) / 1024.0
+    except OSError:
+        pass
+    unit = 2**20 if sys.platform == "darwin" else 2**10
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
+
+
+def _versions() -> str:
+    found = {"shade": __version__, "python": platform.python_version()}
+    for package in _PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return dumps(found)
+
+
+def _name_device(device: str) -> str:
+    from shade._parallel import resolve_device
+
+    resolved = resolve_device(device)
+    if resolved.type == "cuda":
+        import torch
+
+        return str(torch.cuda.get_device_name(resolved))
+    return resolved.type

@@ -1,0 +1,138 @@
+"""The methods of the tables by name."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from shade import PAPER
+from shade._arrays import AnyArray, IntArray
+from shade._errors import ShadeError, ShadeWarning
+from shade.density.dc_tree import DCTree
+from shade.experiments.baselines import assign_nearest, run_clustpy, run_hdbscan
+from shade.experiments.samples import Samples
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method of the table by name, with parameters that differ from its own.
+
+    Attributes
+    ----------
+    name : str
+        An entry of `METHODS`.
+    parameters : mapping
+        Given to the method on top of its own settings: those of `SHADE`, or of ClustPy's class.
+    """
+
+    name: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.name not in METHODS:
+            raise ShadeError(f"There is no method {self.name!r}. Known are: {', '.join(METHODS)}.")
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.key))
+
+    @property
+    def as_json(self) -> str:
+        """The parameters as text, the same for equal parameters."""
+        return json.dumps(dict(self.parameters), sort_keys=True, default=str)
+
+    @property
+    def key(self) -> str:
+        """A short hash of the parameters; empty where there are none."""
+        return hashlib.sha256(self.as_json.encode()).hexdigest()[:12] if self.parameters else ""
+
+    @property
+    def label(self) -> str:
+        """Name and parameters, to be read."""
+        given = ", ".join(f"{name}={value}" for name, value in self.parameters.items())
+        return f"{self.name}({given})" if given else self.name
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a method found: labels, the same with noise put into clusters, and the points that were clustered.
+
+    `tree` is their density tree where the method has made it.
+    """
+
+    labels: IntArray
+    assigned: IntArray
+    embedding: AnyArray
+    tree: DCTree | None = None
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a method is run, and whether seeds change what it finds."""
+
+    run: Callable[[Samples, Mapping[str, Any], int, str, int | None], Outcome]
+    random: bool = True
+
+
+def run_method(method: Method, samples: Samples, seed: int, device: str = "auto", n_jobs: int | None = None) -> Outcome:
+    """Run a method once."""
+    return METHODS[method.name].run(samples, method.parameters, seed, device, n_jobs)
+
+
+def shorten(method: Method, epochs: int) -> Method:
+    """The same method with fewer epochs, for trials; those that do not train stay as they are."""
+    names = EPOCHS_OF.get(method.name, ())
+    return Method(method.name, {**method.parameters, **dict.fromkeys(names, epochs)})
+
+
+def _shade(settings: Mapping[str, Any]) -> Recipe:
+    def run(samples: Samples, parameters: Mapping[str, Any], seed: int, device: str, n_jobs: int | None) -> Outcome:
+        from shade.estimator import SHADE
+
+        chosen = {**settings, "standardize": samples.standardize, **parameters}
+        model = SHADE(**chosen, random_state=seed, device=device, n_jobs=n_jobs)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ShadeWarning)  # much noise is a figure here
+            model.fit(samples.channels_first if model.network == "conv" else samples.rows)
+        return Outcome(model.labels_, model.assign_noise(), model.embedding_, model.dc_tree_)
+
+    return Recipe(run)
+
+
+def _baseline(
+    baseline: Callable[[Samples, Mapping[str, Any], int, str], tuple[IntArray, AnyArray]], random: bool = True
+) -> Recipe:
+    def run(samples: Samples, parameters: Mapping[str, Any], seed: int, device: str, n_jobs: int | None) -> Outcome:
+        labels, embedding = baseline(samples, parameters, seed, device)
+        return Outcome(labels, assign_nearest(labels, embedding), embedding)
+
+    return Recipe(run, random)
+
+
+#: All methods. "SHADE" has the settings of the paper, "default" those that SHADE() has now.
+METHODS: dict[str, Recipe] = {
+    "SHADE": _shade(PAPER),
+    "default": _shade({}),
+    "autoencoder": _shade({**PAPER, "density_weight": 0.0}),
+    "DDC": _baseline(run_clustpy("DDC")),
+    "DipDECK": _baseline(run_clustpy("DipDECK")),
+    "DipEncoder": _baseline(run_clustpy("DipEncoder")),
+    "DCN": _baseline(run_clustpy("DCN")),
+    "DEC": _baseline(run_clustpy("DEC")),
+    "IDEC": _baseline(run_clustpy("IDEC")),
+    "ClustPy SHADE": _baseline(run_clustpy("SHADE")),
+    "HDBSCAN": _baseline(run_hdbscan("data"), random=False),
+    "PCA HDBSCAN": _baseline(run_hdbscan("PCA"), random=False),
+    "UMAP HDBSCAN": _baseline(run_hdbscan("UMAP")),
+}
+
+#: The parameters that say how long a method trains.
+EPOCHS_OF: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("SHADE", "default", "autoencoder"), ("epochs",)),
+    **dict.fromkeys(("DipDECK", "DipEncoder", "DCN", "DEC", "IDEC"), ("pretrain_epochs", "clustering_epochs")),
+    "DDC": ("pretrain_epochs",),
+    "ClustPy SHADE": ("clustering_epochs",),
+}

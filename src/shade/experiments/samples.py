@@ -1,0 +1,79 @@
+"""What a run is about: a benchmark dataset, or data generated for a sweep, under one name."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from shade._arrays import AnyArray, IntArray, SingleArray
+from shade.data import load_dataset, make_densired, make_three_clusters
+from shade.data.datasets import data_folder, find_dataset
+from shade.data.standardize import Standardizer
+
+NOISE_SWEEP = tuple(f"densired_noise_{share / 10:.1f}" for share in range(10))
+DIMENSION_SWEEP = tuple(f"densired_features_{n}" for n in (10, 50, 100, 500, 1000, 5000, 10000, 50000))
+THREE_CLUSTERS = "three_clusters"
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Samples with their truth, and how they are z-normalised for every method alike."""
+
+    name: str
+    X: AnyArray
+    y: IntArray
+    n_clusters: int
+    standardize: str
+
+    @property
+    def rows(self) -> AnyArray:
+        """The samples as a matrix."""
+        return self.X.reshape(len(self.X), -1)
+
+    @property
+    def channels_first(self) -> AnyArray:
+        """Images as networks take them."""
+        return np.moveaxis(self.X, -1, 1) if self.X.ndim == 4 else self.X
+
+    def standardized(self) -> SingleArray:
+        """The rows z-normalised."""
+        rows = self.rows
+        return Standardizer.fit(rows, self.standardize).apply(rows)
+
+
+@lru_cache(maxsize=1)
+def load_samples(name: str, folder: str | os.PathLike[str] | None = None) -> Samples:
+    """Load a dataset by name, or generate one of a sweep: densired_noise_0.3, densired_features_500, three_clusters."""
+    if name == THREE_CLUSTERS:
+        X, y = make_three_clusters(3000, random_state=0)
+        return Samples(name, X, y, 3, "feature")
+    found = re.fullmatch(r"densired_(noise|features)_([0-9.]+)", name)
+    if found:
+        by_noise = found[1] == "noise"
+        X, y = make_densired(noise_share=float(found[2])) if by_noise else make_densired(n_features=int(found[2]))
+        return Samples(name, X.astype(np.float32), y, 10, "feature")
+    dataset = load_dataset(name, folder=folder)
+    return Samples(name, dataset.X, dataset.y, dataset.info.n_clusters, dataset.info.standardize)
+
+
+def is_at_hand(name: str, folder: str | os.PathLike[str] | None = None) -> bool:
+    """Whether samples can be had without fetching anything."""
+    if name == THREE_CLUSTERS or name.startswith("densired_"):
+        return True
+    find_dataset(name)
+    return os.path.exists(os.path.join(folder or data_folder(), f"{name}.npz"))  # noqa: PTH110, PTH118
+
+
+def cost_of(name: str) -> float:
+    """A guess of how long runs take, relative to each other: points and a little for their width."""
+    if name == THREE_CLUSTERS:
+        return 3000.0
+    if name.startswith("densired_"):
+        width = float(name.rsplit("_", 1)[1]) if "features" in name else 100.0
+        return 5000.0 * (1.0 + width / 2000.0)
+    info = find_dataset(name)
+    return info.n_samples * (1.0 + info.n_features / 2000.0)

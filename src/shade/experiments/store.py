@@ -1,0 +1,134 @@
+"""Finished runs in one SQLite file: a row a run, written as it ends."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import zlib
+from collections.abc import Iterable
+from contextlib import closing
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from shade._arrays import IntArray
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of one method on one dataset with one seed.
+
+    Attributes
+    ----------
+    table, dataset, method, parameters, key, seed
+        What was run: `parameters` as JSON, `key` their hash; these but the JSON identify a run.
+    failure : str
+        Empty, or what went wrong.
+    seconds, peak_megabytes, device_megabytes : float
+        Time of the method alone, and its largest memory on the host and on the device.
+    device, versions, finished : str
+        Where, with which packages, and when it ran.
+    ari … noise_precision
+        As in :class:`shade.metrics.Agreement`.
+    dcsi, disco : float
+        Separability of the true clusters in the embedding, as the paper measures it, and the index of the clustering
+        found that needs no truth.
+    labels, assigned : bytes
+        Labels as `unpack_labels` reads them.
+    """
+
+    table: str
+    dataset: str
+    method: str
+    parameters: str
+    key: str
+    seed: int
+    failure: str = ""
+    seconds: float | None = None
+    peak_megabytes: float | None = None
+    device_megabytes: float | None = None
+    device: str = ""
+    versions: str = ""
+    finished: str = ""
+    ari: float | None = None
+    nmi: float | None = None
+    ari_1nn: float | None = None
+    nmi_1nn: float | None = None
+    n_clusters: int | None = None
+    noise_share: float | None = None
+    noise_recall: float | None = None
+    noise_precision: float | None = None
+    dcsi: float | None = None
+    disco: float | None = None
+    labels: bytes | None = None
+    assigned: bytes | None = None
+
+    @property
+    def identity(self) -> tuple[str, str, str, str, int]:
+        """What no two rows have in common."""
+        return self.table, self.dataset, self.method, self.key, self.seed
+
+
+_COLUMNS = [field.name for field in fields(Run)]
+_NAMES = ", ".join(f'"{name}"' for name in _COLUMNS)
+_KIND = {"str": "TEXT", "int": "INTEGER", "float | None": "REAL", "int | None": "INTEGER", "bytes | None": "BLOB"}
+_SCHEMA = f"""CREATE TABLE IF NOT EXISTS runs (
+  {", ".join(f'"{field.name}" {_KIND[str(field.type)]}' for field in fields(Run))},
+  PRIMARY KEY ("table", dataset, method, key, seed)
+)"""
+
+
+class RunStore:
+    """Runs in a file. Each call opens and closes it, so that nothing is held or lost in between."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+
+    def _connect(self) -> sqlite3.Connection:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        connection = sqlite3.connect(self.path, timeout=60.0)
+        connection.execute(_SCHEMA)
+        return connection
+
+    def add(self, run: Run) -> None:
+        """Write a run, in place of an earlier one of the same identity; it is on the disk when this returns."""
+        values = [_to_sqlite(getattr(run, name)) for name in _COLUMNS]
+        marks = ", ".join("?" * len(values))
+        with closing(self._connect()) as connection, connection:
+            connection.execute(f"INSERT OR REPLACE INTO runs ({_NAMES}) VALUES ({marks})", values)
+
+    def runs(self, table: str | None = None, dataset: str | None = None, method: str | None = None) -> list[Run]:
+        """All runs, or those of a table, a dataset, a method."""
+        if not self.path.exists():
+            return []
+        wanted = {"table": table, "dataset": dataset, "method": method}
+        given = {name: value for name, value in wanted.items() if value is not None}
+        where = " AND ".join(f'"{name}" = ?' for name in given) or "1"
+        order = '"table", dataset, method, key, seed'
+        with closing(self._connect()) as connection:
+            rows = connection.execute(f"SELECT {_NAMES} FROM runs WHERE {where} ORDER BY {order}", list(given.values()))
+            return [Run(**dict(zip(_COLUMNS, row, strict=True))) for row in rows]
+
+    def merge(self, others: Iterable[RunStore]) -> int:
+        """Take over the runs of other files, such as those of other machines; returns how many."""
+        runs = [run for other in others for run in other.runs()]
+        for run in runs:
+            self.add(run)
+        return len(runs)
+
+
+def pack_labels(labels: IntArray) -> bytes:
+    """Labels as compressed 32-bit numbers."""
+    return zlib.compress(np.asarray(labels).astype("<i4").tobytes())
+
+
+def unpack_labels(packed: bytes) -> IntArray:
+    """Labels as they were."""
+    return np.frombuffer(zlib.decompress(packed), "<i4").astype(np.int64)
+
+
+def _to_sqlite(value: Any) -> Any:
+    """SQLite has no NaN: what is not a number is missing."""
+    return None if isinstance(value, float) and np.isnan(value) else value
