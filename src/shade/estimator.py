@@ -15,12 +15,13 @@ from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
 from shade import _validation
-from shade._arrays import BoolArray, FloatArray, SingleArray
+from shade._arrays import AnyArray, BoolArray, FloatArray, SingleArray
 from shade._parallel import resolve_device, training_threads
 from shade._seeds import spawn_seeds
 from shade._validation import Choice, Real, Rule, Whole, check_parameters
 from shade.data.standardize import Standardizer
 from shade.density.dc_tree import DCTree
+from shade.density.search import choose_algorithm
 from shade.density.targets import targets_of_batches, targets_of_tree
 from shade.model_file import read_model_file, write_model_file
 from shade.network import Trainer, TrainResult, TrainSettings, build_network, decode_rows, encode_rows
@@ -36,17 +37,19 @@ from shade.tree_clustering import (
     unchanged_on_error,
 )
 
+FEWEST_PIXELS = 64  # of a row of bytes that is taken for an image
+MOST_PAIRED_ENTRIES = {"cpu": 4e12, "cuda": 1e15}  # columns times pairs of rows: minutes for a tree of all data
 MOST_BATCH_ROWS_ON_CUDA = 4096  # a row of a batch's matrix is held by one program of a kernel
 
 RULES: dict[str, Rule] = {
     **CLUSTERING_RULES,
     "ensemble": Whole(1),
     "embedding_size": Whole(1),
-    "tree": Choice(("batch", "complete")),
+    "tree": Choice(("auto", "batch", "complete")),
     "distance": Choice(("sqeuclidean", "euclidean")),
     "density_unit": Choice(("data", "deviation", "mean_edge")),
     "reconstruction": Choice(("mean", "sum")),
-    "standardize": Choice(("feature", "global", False)),
+    "standardize": Choice(("auto", "feature", "global", False)),
     "noise": Choice(("embedding", "data")),
     "epochs": Whole(1),
     "batch_size": Whole(2),
@@ -67,33 +70,36 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
     ----------
     min_points : int, default=5
         How many points, itself included, a point's core distance reaches.
-    selection : {"structure", "branches", "information"}, default="structure"
+    selection : {"structure", "branches", "information"}, default="information"
         How clusters are chosen from the tree: the paper's structure tree, HDBSCAN's excess of mass, or information.
     min_cluster_size : int, optional
         Fewest points of a branch of the tree. If None, `min_points` for "structure", twice that for "branches", and
         the larger of twice that and half a percent of the points for "information".
-    ensemble : int, default=1
+    ensemble : int, default=2
         Number of networks, trained from different seeds, whose embeddings are joined side by side.
     embedding_size : int, default=10
         Columns of the embedding of one network. A module of your own decides for itself.
     network : tuple of int, "conv", or torch module, default=(512, 256, 128)
         Hidden sizes of the encoder, mirrored in the decoder; a convolutional network for N × C × H × W images; or a
         module with `encode` and `decode`, which is copied.
-    tree : {"batch", "complete"}, default="batch"
-        Whether dc-distances come from the tree of each batch or of all data.
+    tree : {"auto", "batch", "complete"}, default="auto"
+        Whether dc-distances come from the tree of each batch or of all data. "auto" takes all data unless that would
+        take far longer than training: `training_tree_` says which it was.
     distance : {"sqeuclidean", "euclidean"}, default="sqeuclidean"
         The distance in the embedding that follows the dc-distance.
-    density_unit : {"data", "deviation", "mean_edge"}, default="data"
+    density_unit : {"data", "deviation", "mean_edge"}, default="deviation"
         Whether dc-distances are taken as they are, in multiples of the deviation of the data (which is 1 once it is
         standardised), or of the mean edge of their spanning tree. The last two make the result free of the unit of the
         data, with `standardize=False` too.
-    reconstruction : {"mean", "sum"}, default="mean"
+    reconstruction : {"mean", "sum"}, default="sum"
         Whether the squared error of a row is averaged or summed over its features.
-    standardize : {"feature", "global", False}, default="feature"
-        z-normalisation of each column, of all entries alike (images), or none.
-    noise : {"embedding", "data"}, default="embedding"
+    standardize : {"auto", "feature", "global", False}, default="auto"
+        z-normalisation of each column, of all entries alike, or none. "auto" takes all entries alike for images, which
+        are samples with a height and a width, or rows of at least 64 bytes (uint8); each column otherwise.
+    noise : {"embedding", "data"}, default="data"
         Whether only rows in no cluster of the embedding are noise, or also those in a sparse background that the
-        density tree of the data itself shows: rows an octave sparser than the rest, without clusters among them.
+        density tree of the data itself shows: rows an octave sparser than the rest, without clusters among them. Where
+        `tree="auto"` takes the trees of batches, there is no tree of the data to ask.
     epochs : int, default=100
     batch_size : int, default=500
     learning_rate : float, default=1e-3
@@ -129,6 +135,8 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         Density-connectivity tree of the embedding.
     structure_tree_ : StructureTree
         Candidate clusters with their stability.
+    training_tree_ : {"batch", "complete"}
+        Where the dc-distances of training came from.
     history_ : list of dict
         Losses and seconds of each epoch; with an ensemble also the number of the network.
     n_clusters_ : int
@@ -155,17 +163,17 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         self,
         *,
         min_points: int = 5,
-        selection: str = "structure",
+        selection: str = "information",
         min_cluster_size: int | None = None,
-        ensemble: int = 1,
+        ensemble: int = 2,
         embedding_size: int = 10,
         network: Sequence[int] | str | nn.Module = (512, 256, 128),
-        tree: str = "batch",
+        tree: str = "auto",
         distance: str = "sqeuclidean",
-        density_unit: str = "data",
-        reconstruction: str = "mean",
-        standardize: str | bool = "feature",
-        noise: str = "embedding",
+        density_unit: str = "deviation",
+        reconstruction: str = "sum",
+        standardize: str | bool = "auto",
+        noise: str = "data",
         epochs: int = 100,
         batch_size: int = 500,
         learning_rate: float = 1e-3,
@@ -217,7 +225,10 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         with unchanged_on_error(self):
             device = self._check_parameters()
             rows = self._check_samples(X, reset=True)
-            self._standardizer = Standardizer.fit(rows, self.standardize, unit_free=self.density_unit != "data")
+            self.training_tree_ = self._choose_tree(rows.shape, device)
+            self._standardizer = Standardizer.fit(
+                rows, self._choose_standardization(rows), unit_free=self.density_unit != "data"
+            )
             samples = self._standardizer.apply(rows)
             tree = self._tree_of_data(samples, device)
             results = self._train(self._make_trainer(samples, tree, device))
@@ -311,9 +322,23 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
                 )
         return rows
 
+    def _choose_standardization(self, rows: AnyArray) -> str | bool:
+        if self.standardize != "auto":
+            return self.standardize
+        pixels = rows.dtype == np.uint8 and rows.shape[1] >= FEWEST_PIXELS
+        return "global" if len(self._sample_shape) > 1 or pixels else "feature"
+
+    def _choose_tree(self, shape: tuple[int, ...], device: torch.device) -> str:
+        if self.tree != "auto":
+            return self.tree
+        pairs = float(shape[0]) ** 2 * shape[1]
+        bearable = pairs <= MOST_PAIRED_ENTRIES["cuda" if device.type == "cuda" else "cpu"]
+        return "complete" if bearable or choose_algorithm(*shape) == "kd_tree" else "batch"
+
     def _tree_of_data(self, samples: SingleArray, device: torch.device) -> DCTree | None:
         """The density tree of all data, where training or the search for noise needs it."""
-        if (self.tree == "complete" and self.density_weight > 0) or self.noise == "data":
+        for_training = self.training_tree_ == "complete" and self.density_weight > 0
+        if for_training or (self.noise == "data" and not (self.tree == "auto" and self.training_tree_ == "batch")):
             where = str(device) if device.type == "cuda" else "cpu"
             return DCTree.from_points(samples, self.min_points, n_jobs=self.n_jobs, device=where)
         return None
@@ -338,7 +363,7 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         """The kind of training that the device allows, told where targets come from."""
         mean_edge = self.density_unit == "mean_edge"
         on_device = torch.from_numpy(samples).reshape(len(samples), *self._network_shape()).to(device)
-        if self.tree == "batch":
+        if self.training_tree_ == "batch":
             tree = None
         if device.type == "cuda" and self.batch_size <= MOST_BATCH_ROWS_ON_CUDA:
             from shade.density.device_targets import device_targets_of_batches, device_targets_of_tree

@@ -31,6 +31,7 @@ def contents_of(model: SHADE) -> ModelContents:
         "versions": {"shade": __version__, "torch": torch.__version__, "numpy": np.__version__},
         "parameters": parameters,
         "sample_shape": list(model._sample_shape),
+        "training_tree": model.training_tree_,
         "history": model.history_,
         "feature_names": list(getattr(model, "feature_names_in_", [])),
     }
@@ -69,6 +70,7 @@ def restore(model: SHADE, contents: ModelContents) -> None:
     if description["feature_names"]:
         model.feature_names_in_ = np.array(description["feature_names"], dtype=object)
     model._standardizer = Standardizer(arrays["standardizer.mean"], arrays["standardizer.scale"])
+    model.training_tree_ = description["training_tree"]
     model.history_ = description["history"]
     model.n_iter_ = len(model.history_)
     model.embedding_ = arrays["embedding"]

@@ -246,7 +246,7 @@ class DCTreeClustering(ClusterMixin, TreeClusteringMixin, BaseEstimator):  # typ
     ----------
     min_points : int, default=5
         How many points, itself included, a point's core distance reaches.
-    selection : {"structure", "branches", "information"}, default="structure"
+    selection : {"structure", "branches", "information"}, default="information"
         How clusters are chosen from the tree: the paper's structure tree, HDBSCAN's excess of mass, or information.
     min_cluster_size : int, optional
         Fewest points of a branch of the tree. If None, `min_points` for "structure", twice that for "branches", and
@@ -287,7 +287,7 @@ class DCTreeClustering(ClusterMixin, TreeClusteringMixin, BaseEstimator):  # typ
         self,
         *,
         min_points: int = 5,
-        selection: str = "structure",
+        selection: str = "information",
         min_cluster_size: int | None = None,
         n_jobs: int | None = None,
         device: str = "auto",
