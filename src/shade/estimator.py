@@ -82,8 +82,11 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
     standardize : {"feature", "global", False}, default="feature"
         z-normalisation of each column, of all entries alike (images), or none.
     epochs : int, default=100
+        Passes over the data.
     batch_size : int, default=500
+        Rows that are trained on together.
     learning_rate : float, default=1e-3
+        Step size of the optimizer, Adam.
     reconstruction_weight, density_weight : float, default=1.0
         Weights of the two losses.
     callbacks : sequence, default=()

@@ -81,6 +81,27 @@ def restore(model: SHADE, contents: ModelContents) -> None:
     model._set_clustering(FlatClustering.from_arrays(_part(arrays, "clustering.")))
 
 
+def describe_model(contents: ModelContents) -> dict[str, Any]:
+    """What a model file tells about its model, without building it."""
+    description, labels = contents.description, contents.arrays["clustering.labels"]
+    history = description["history"]
+    return {
+        "format": description["format"],
+        "versions": description["versions"],
+        "rows": len(labels),
+        "sample_shape": description["sample_shape"],
+        "feature_names": description["feature_names"],
+        "embedding_columns": contents.arrays["embedding"].shape[1],
+        "weights": sum(tensor.numel() for tensor in contents.tensors.values()),
+        "clusters": len(contents.arrays["clustering.limit"]),
+        "noise": float(np.mean(labels < 0)),
+        "cluster_sizes": np.bincount(labels[labels >= 0]).tolist(),
+        "epochs": len(history),
+        "losses": {name: value for name, value in history[-1].items() if name.endswith("loss")},
+        "parameters": description["parameters"],
+    }
+
+
 def _restore_network(model: SHADE, tensors: dict[str, torch.Tensor], member: int) -> torch.nn.Module:
     generator = torch.Generator().manual_seed(0)  # the weights it draws are replaced
     module = build_network(model.network, model._network_shape(), model.embedding_size, generator, fresh=False)

@@ -56,11 +56,11 @@ def test_a_table_is_split_into_features_ids_and_labels(tmp_path: Path) -> None:
 def test_text_columns_are_an_error_that_shows_the_options_that_help(tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", PEOPLE.replace("city", "home town"))
     text = message(path, label="group")
-    assert "2 of 5 columns that are not numbers: 'id' (such as 'u1'), 'home town' (such as 'Oslo')" in text
+    assert "2 of 5 columns not of numbers: 'id' (such as 'u1'), 'home town' (such as 'Oslo')" in text
     assert "--drop id --drop 'home town' (or all with --drop-non-numeric)" in text
     samples = read_samples(path, label="group", drop_non_numeric=True)
     assert samples.feature_names == ("height", "weight")
-    assert "left out 2 columns that are not numbers: 'id', 'home town'" in samples.notes
+    assert "left out 2 columns not of numbers: 'id', 'home town'" in samples.notes
     assert "no column of numbers left" in message(path, drop=["height", "weight"], drop_non_numeric=True)
 
 
@@ -128,7 +128,7 @@ def test_a_model_reads_the_columns_it_knows(tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", "b,name,a\n1,u,2\n3,v,5\n")
     samples = read_samples(path, columns=["a", "b"])
     assert samples.rows.tolist() == [[2, 1], [5, 3]]
-    assert "left out 1 columns the model was not trained on: 'name'" in samples.notes
+    assert "left out 1 column the model was not trained on: 'name'" in samples.notes
     assert "lacks 2 of the 3 columns the model was trained on: 'c', 'd'" in message(path, columns=["a", "c", "d"])
     assert "has text where the model needs numbers: 'name'" in message(path, columns=["name"])
 
@@ -148,7 +148,7 @@ def test_a_column_that_counts_the_rows_is_pointed_out(tmp_path: Path) -> None:
         ("x,y\n1,2\n3\n", "cannot be read as a table: CSV parse error: Expected 2 columns, got 1: 3"),
         ("1,2\n3,4\n", "say whether it is a row (--no-header) or names (--header)"),
         ("x,x\n1,2\n", "several columns of one name: 'x'"),
-        ("x,y\na,b\n", "2 of 2 columns that are not numbers"),
+        ("x,y\na,b\n", "2 of 2 columns not of numbers"),
     ],
 )
 def test_bad_tables_are_told_in_one_line(tmp_path: Path, text: str, expected: str) -> None:
@@ -281,7 +281,7 @@ def test_a_folder_of_pictures_is_read(tmp_path: Path) -> None:
     assert samples.rows[:, 0, 0].tolist() == [0, 2, 1]
     assert samples.labels is not None
     assert samples.labels.tolist() == ["kind0", "kind0", "kind1"]
-    assert samples.notes == ("left out 1 files that are no images: 'notes.md'",)
+    assert samples.notes == ("left out 1 file not of images: 'notes.md'",)
     assert "use --label folder" in message(tmp_path, label="kind")
     assert "have no columns for --id or --drop" in message(tmp_path, id="name")
 

@@ -6,11 +6,16 @@ from typing import Annotated
 
 import typer
 
+from shade.cli.apply import predict, recluster, transform
 from shade.cli.demo import demo
+from shade.cli.exit_codes import EPILOG
+from shade.cli.fit import fit
+from shade.cli.info import info
 
 app = typer.Typer(
     name="shade",
     help="Deep density-based clustering: clusters of any shape, and the noise between them.",
+    epilog=EPILOG,
     no_args_is_help=True,
     add_completion=True,
     pretty_exceptions_enable=False,
@@ -34,7 +39,8 @@ def _options(
     pass
 
 
-app.command()(demo)
+for command in (fit, predict, transform, recluster, info, demo):
+    app.command()(command)
 
 
 def main() -> None:

@@ -10,7 +10,7 @@ from shade._arrays import AnyArray
 from shade._errors import DataError
 from shade._extras import need
 from shade.data.images import channels_first, folder_labels
-from shade.data.samples import Samples
+from shade.data.samples import Samples, counted
 
 VIDEO_SUFFIXES = frozenset({".mp4", ".avi", ".mov", ".mkv", ".webm", ".mpg", ".mpeg", ".m4v", ".wmv", ".ogv"})
 
@@ -34,7 +34,7 @@ def read_frames(path: Path, *, label: str | None, resize: tuple[int, int] | None
             frames.append(frame)
             ids.append(f"{name}#{number}")
             names.append(name)
-    notes = [f"read {len(frames)} frames of {len(files)} video{'s' if len(files) > 1 else ''}"]
+    notes = [f"read {counted(len(frames), 'frame')} of {counted(len(files), 'video')}"]
     if every > 1:
         notes.append(f"took one frame in {every}")
     labels = np.array(names) if label == "file" else folder_labels(names, label, path)

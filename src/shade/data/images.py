@@ -15,7 +15,7 @@ import numpy as np
 from shade._arrays import AnyArray
 from shade._errors import DataError
 from shade._extras import need
-from shade.data.samples import Samples, enumerate_names
+from shade.data.samples import Samples, counted, enumerate_names
 
 IMAGE_SUFFIXES = frozenset(
     {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".pgm", ".ppm", ".pbm", ".pnm"}
@@ -55,19 +55,19 @@ def read_images(path: Path, *, label: str | None, resize: tuple[int, int] | None
             raise DataError(f"{path} holds no images ({', '.join(sorted(IMAGE_SUFFIXES))}).")
         others = sorted(set(files.names) - set(names))
         if others:
-            notes.append(f"left out {len(others)} files that are no images: {enumerate_names(others)}")
+            notes.append(f"left out {counted(len(others), 'file')} not of images: {enumerate_names(others)}")
         modes, sizes = _survey(path, files, names)
         if resize is None and len(sizes) > 1:
-            counted = ", ".join(f"{count} of {w}x{h}" for (w, h), count in sizes.most_common(4))
+            shown = ", ".join(f"{count} of {w}x{h}" for (w, h), count in sizes.most_common(4))
             w, h = sizes.most_common(1)[0][0]
             raise DataError(
-                f"The images in {path} have {len(sizes)} sizes ({counted}{', …' if len(sizes) > 4 else ''}). "
+                f"The images in {path} have {len(sizes)} sizes ({shown}{', …' if len(sizes) > 4 else ''}). "
                 f"Bring them to one with --resize {w}x{h}."
             )
         mode = _common_mode(modes)
         if len(modes) > 1:
-            counted = ", ".join(f"{count} {name}" for name, count in modes.most_common())
-            notes.append(f"read images of several kinds ({counted}) as {'colour' if mode == 'RGB' else 'grey'}")
+            shown = ", ".join(f"{count} {name}" for name, count in modes.most_common())
+            notes.append(f"read images of several kinds ({shown}) as {'colour' if mode == 'RGB' else 'grey'}")
         if any(name.endswith("A") for name in modes):
             notes.append("left out the transparency of images")
         pixels = np.stack([_pixels(path, files, name, mode, resize) for name in names])

@@ -72,7 +72,7 @@ def resolve_missing(samples: Samples, missing: str, means: FloatArray | None = N
     if not bad_rows.any():
         return samples
     places = f"{np.count_nonzero(bad_rows)} of {len(flat)} rows and {np.count_nonzero(bad_columns)} of "
-    places = f"{bad_columns.sum()} values in {places}{flat.shape[1]} columns"
+    places = f"{counted(int(bad_columns.sum()), 'value')} in {places}{flat.shape[1]} columns"
     if missing == "refuse":
         raise DataError(
             f"{samples.source} lacks {places} (empty, NaN or infinite){_worst(samples, bad_columns)}. Choose what to "
@@ -81,7 +81,9 @@ def resolve_missing(samples: Samples, missing: str, means: FloatArray | None = N
     if missing == "drop-rows":
         if bad_rows.all():
             raise DataError(f"Every row of {samples.source} lacks a value: drop-rows leaves none. Try drop-columns.")
-        return samples.keep_rows(~bad_rows).with_note(f"left out {np.count_nonzero(bad_rows)} rows with missing values")
+        return samples.keep_rows(~bad_rows).with_note(
+            f"left out {counted(int(bad_rows.sum()), 'row')} with missing values"
+        )
     if rows.ndim > 2:
         raise DataError(f"{samples.source} lacks {places}. For images, --missing takes drop-rows only.")
     if missing == "drop-columns":
@@ -121,7 +123,7 @@ def _drop_columns(samples: Samples, dropped: BoolArray) -> Samples:
     which = ""
     if names is not None:
         which = ": " + enumerate_names([name for name, bad in zip(names, dropped, strict=True) if bad])
-    note = f"left out {np.count_nonzero(dropped)} columns with missing values{which}"
+    note = f"left out {counted(int(dropped.sum()), 'column')} with missing values{which}"
     return replace(samples, rows=samples.rows[:, ~dropped], feature_names=kept).with_note(note)
 
 
@@ -137,6 +139,11 @@ def _fill(samples: Samples, bad_columns: AnyArray, means: FloatArray | None) -> 
         mean = rows[present, column].mean() if means is None else means[column]
         rows[~present, column] = mean
     return replace(samples, rows=rows)
+
+
+def counted(number: int, noun: str) -> str:
+    """A number of things, in words."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def enumerate_names(names: list[str], most: int = 8) -> str:

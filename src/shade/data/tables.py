@@ -14,7 +14,7 @@ import numpy as np
 from shade._arrays import AnyArray
 from shade._errors import DataError
 from shade._extras import need
-from shade.data.samples import Samples, enumerate_names
+from shade.data.samples import Samples, counted, enumerate_names
 
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 NAMES_OF_ROW_NUMBERS = {"", "id", "index", "row", "rowid", "row_id", "unnamed: 0"}
@@ -91,11 +91,11 @@ def samples_of_table(
     if text and not drop_non_numeric:
         options = " ".join(f"--drop {_quoted(name)}" for name in text)
         raise DataError(
-            f"{source} has {len(text)} of {len(names)} columns that are not numbers: {_with_examples(table, text)}. "
+            f"{source} has {len(text)} of {len(names)} columns not of numbers: {_with_examples(table, text)}. "
             f"Leave them out with {options} (or all with --drop-non-numeric), or name one as --id or --label."
         )
     if text:
-        told.append(f"left out {len(text)} columns that are not numbers: {enumerate_names(text)}")
+        told.append(f"left out {counted(len(text), 'column')} not of numbers: {enumerate_names(text)}")
     features = [name for name in features if name not in text]
     if not features:
         raise DataError(f"{source} has no column of numbers left to cluster by, out of {len(names)} columns.")
@@ -132,7 +132,9 @@ def known_columns(source: str, found: list[str], columns: Sequence[str], notes: 
         )
     unknown = [name for name in found if name not in set(columns)]
     if unknown:
-        notes.append(f"left out {len(unknown)} columns the model was not trained on: {enumerate_names(unknown)}")
+        notes.append(
+            f"left out {counted(len(unknown), 'column')} the model was not trained on: {enumerate_names(unknown)}"
+        )
     return list(columns)
 
 
