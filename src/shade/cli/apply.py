@@ -25,7 +25,6 @@ from shade.cli.output import check_table_name, new_folder, write_table
 if TYPE_CHECKING:
     from shade._arrays import AnyArray
     from shade.data import Samples
-    from shade.estimator import SHADE
 
 
 @guarded
@@ -109,7 +108,7 @@ def recluster(
         show_results(summary, output, as_json=as_json)
 
 
-def load_model(path: Path) -> SHADE:
+def load_model(path: Path) -> Any:
     """Load a model file, or the one in a folder of results."""
     from shade.estimator import load
 
