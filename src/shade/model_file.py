@@ -107,7 +107,7 @@ def _unpack(data: bytes, what: str, expected: tuple[str, ...] | None = None) -> 
 def _check_members(names: list[str], expected: tuple[str, ...]) -> None:
     for name in expected:
         if name not in names:
-            raise ModelFileError(f"The model file lacks its member {name}.")
+            raise ModelFileError(f"The model file is damaged: it lacks its member {name}.")
     for name in names:
         if name not in expected:
             raise ModelFileError(f"The model file has a member {name!r:.80} that does not belong there.")

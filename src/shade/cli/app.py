@@ -45,4 +45,4 @@ for command in (fit, predict, transform, recluster, info, demo):
 
 def main() -> None:
     """Run the command line."""
-    app()
+    app(prog_name="shade")

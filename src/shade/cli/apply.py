@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -131,6 +132,8 @@ def model_file(path: Path) -> Path:
 
 def _read_for(model: Any, data: str, options: dict[str, Any], messages: Messages) -> Samples:
     """Read rows with the columns and, for missing values, the means of a model."""
+    from shade.data.samples import counted
+
     names = getattr(model, "feature_names_in_", None)
     if names is not None:
         options["columns"] = [str(name) for name in names]
@@ -141,7 +144,14 @@ def _read_for(model: Any, data: str, options: dict[str, Any], messages: Messages
         if means is None or len(means) != model.n_features_in_:
             raise UsageError("--missing mean needs a model that was standardized by feature. Use --missing drop-rows.")
         options["means"] = means
-    return read_and_tell(data, options, messages)
+    samples = read_and_tell(data, options, messages)
+    if names is None or samples.feature_names is not None or samples.rows.ndim != 2:
+        return samples
+    if samples.rows.shape[1] != len(names):
+        found = counted(samples.rows.shape[1], "column")
+        raise DataError(f"{samples.source} has {found} without names, the model was trained on {len(names)}.")
+    messages.say("note: columns without names are taken in the order of those the model was trained on")
+    return replace(samples, feature_names=tuple(names))
 
 
 def _ids_beside(path: Path, n: int) -> AnyArray:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -42,4 +41,6 @@ class Messages:
         """A callback that shows how far training is: a bar on a terminal, a few lines elsewhere."""
         from shade.cli.progress import TrainingBar, TrainingLines
 
-        return TrainingBar(self.console, networks) if sys.stderr.isatty() else TrainingLines(self.say, networks)
+        console = self.console
+        moving = console.is_terminal and not console.is_dumb_terminal
+        return TrainingBar(console, networks) if moving else TrainingLines(self.say, networks)

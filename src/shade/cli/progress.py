@@ -25,7 +25,7 @@ class _Stages(Callback):
 
     @property
     def _stage(self) -> str:
-        return "training" if self._networks == 1 else f"training network {self._network} of {self._networks}"
+        return "training" if self._networks == 1 else f"training {self._network} of {self._networks}"
 
     @property
     def _is_last(self) -> bool:
@@ -48,11 +48,14 @@ class TrainingBar(_Stages):
     def on_train_begin(self, epochs: int) -> None:
         """Show an empty bar."""
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+        from rich.table import Column
 
         self._network += 1
         self._progress = Progress(
             TextColumn("{task.description}"), BarColumn(bar_width=None), MofNCompleteColumn(),
-            TextColumn("{task.fields[losses]}"), TimeRemainingColumn(compact=True), TextColumn("left"),
+            TextColumn("{task.fields[losses]}"),
+            TimeRemainingColumn(compact=True, table_column=Column(min_width=5, no_wrap=True)),
+            TextColumn("left", table_column=Column(min_width=4, no_wrap=True)),
             console=self._console, expand=True,
         )  # fmt: skip
         self._task = self._progress.add_task(self._stage, total=epochs, losses="")

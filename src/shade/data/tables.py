@@ -175,7 +175,7 @@ def _counts(name: str, column: AnyArray) -> bool:
     if name.strip().lower() in NAMES_OF_ROW_NUMBERS:
         return True
     first = np.asarray(column[:10_000], np.float64)
-    return len(first) > 2 and bool(np.all(np.diff(first) == 1))
+    return len(first) > 2 and bool(np.all(first[1:] == first[:-1] + 1))
 
 
 def _row_number_note(name: str) -> str:
