@@ -155,6 +155,22 @@ def test_bad_tables_are_told_in_one_line(tmp_path: Path, text: str, expected: st
     assert expected in message(write(tmp_path / "a.csv", text))
 
 
+def test_other_ways_to_write_a_table_are_hinted_at_and_read(tmp_path: Path) -> None:
+    comma = write(tmp_path / "a.csv", "x;y\n1,5;2\n3,5;4\n")
+    assert "Numbers with a decimal comma need --decimal ," in message(comma)
+    assert read_samples(comma, decimal=",").rows.tolist() == [[1.5, 2], [3.5, 4]]
+    mark = write(tmp_path / "b.csv", "x,y\n1,?\n3,4\n")
+    assert "If '?' stands for an empty cell, add --empty '?'" in message(mark)
+    assert read_samples(mark, empty=["?"], missing="drop-rows").rows.tolist() == [[3, 4]]
+    for text in ("größe,n\n1,Ann\n2,Bo\n", "x,n\n1,Jörg\n2,Ann\n"):
+        (tmp_path / "c.csv").write_bytes(text.encode("latin1"))
+        assert "--encoding latin1" in message(tmp_path / "c.csv", id="n")
+        assert read_samples(tmp_path / "c.csv", encoding="latin1", id="n").rows.tolist() == [[1], [2]]
+    assert "cannot be read as a table" in message(tmp_path / "c.csv", encoding="klingon")
+    write(tmp_path / "d.csv.gz", "no gzip")
+    assert "d.csv.gz cannot be read as a table" in message(tmp_path / "d.csv.gz")
+
+
 def test_names_that_are_no_columns_are_told(tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", PEOPLE)
     for option, given in (("label", "kind"), ("id", "kind"), ("drop", ["kind"])):

@@ -8,7 +8,7 @@ import typer
 
 from shade.cli.apply import predict, recluster, transform
 from shade.cli.demo import demo
-from shade.cli.exit_codes import EPILOG
+from shade.cli.exit_codes import EPILOG, guarded
 from shade.cli.fit import fit
 from shade.cli.info import info
 
@@ -40,7 +40,7 @@ def _options(
 
 
 for command in (fit, predict, transform, recluster, info, demo):
-    app.command()(command)
+    app.command()(guarded(command))
 
 
 def main() -> None:

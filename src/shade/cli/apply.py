@@ -17,7 +17,7 @@ from shade.cli.arguments import (
     QuietOption,
     TableOption,
 )
-from shade.cli.exit_codes import UsageError, guarded
+from shade.cli.exit_codes import UsageError
 from shade.cli.fit import read_and_tell
 from shade.cli.messages import Messages
 from shade.cli.options import DATA, with_options
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from shade.data import Samples
 
 
-@guarded
 @with_options(DATA)
 def predict(
     *, model: ModelArgument, data: DataArgument, output: TableOption = None, quiet: QuietOption = False, **options: Any
@@ -49,7 +48,6 @@ def predict(
         messages.say(f"labelled {len(labels)} rows: {found.n_clusters_} clusters, {noise:.1%} noise")
 
 
-@guarded
 @with_options(DATA)
 def transform(
     *, model: ModelArgument, data: DataArgument, output: TableOption = None, quiet: QuietOption = False, **options: Any
@@ -70,7 +68,6 @@ def transform(
         write_table({"id": samples.ids, **columns}, output)
 
 
-@guarded
 def recluster(
     model: ModelArgument,
     n_clusters: Annotated[int | None, typer.Option(help="The most stable clustering with so many clusters.")] = None,

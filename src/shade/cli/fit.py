@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from shade._errors import DataError, DeviceError, ShadeError
 from shade.cli.arguments import DataArgument, FolderOption, JsonOption, OverwriteOption, QuietOption
-from shade.cli.exit_codes import UsageError, guarded
+from shade.cli.exit_codes import UsageError
 from shade.cli.messages import Messages
 from shade.cli.options import DATA, MODEL, with_options
 from shade.cli.output import new_folder
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from shade.estimator import SHADE
 
 
-@guarded
 @with_options(DATA, MODEL)
 def fit(
     *,

@@ -8,10 +8,8 @@ import typer
 
 from shade._errors import ModelFileError
 from shade.cli.arguments import JsonOption, ModelArgument
-from shade.cli.exit_codes import guarded
 
 
-@guarded
 def info(model: ModelArgument, as_json: JsonOption = False) -> None:
     """Check a model file and tell what it holds."""
     from shade.cli.apply import model_file

@@ -13,7 +13,7 @@ from shade.data.arrays import read_h5ad, read_npy, read_npz, read_zarr, samples_
 from shade.data.frames import VIDEO_SUFFIXES, read_frames
 from shade.data.images import IMAGE_SUFFIXES, read_images
 from shade.data.samples import MISSING, Samples, resolve_missing
-from shade.data.tables import read_parquet, read_text_table, samples_of_table
+from shade.data.tables import TextFormat, read_parquet, read_text_table, samples_of_table
 
 TEXT_SUFFIXES = frozenset({".csv", ".tsv", ".tab", ".txt"})
 ZARR_FILES = (".zarray", ".zgroup", "zarr.json")
@@ -33,6 +33,9 @@ def read_samples(
     key: str | None = None,
     header: bool | None = None,
     delimiter: str | None = None,
+    decimal: str = ".",
+    empty: Collection[str] = (),
+    encoding: str = "utf8",
     resize: tuple[int, int] | None = None,
     every: int = 1,
 ) -> Samples:
@@ -64,6 +67,12 @@ def read_samples(
         Whether the first line of a csv holds names. If None, it does, and numbers alone are an error.
     delimiter : str, optional
         What separates the columns of a csv. If None, found from the first line.
+    decimal : str, default="."
+        The decimal point of a csv.
+    empty : collection of str, default=()
+        Text of a csv that stands for an empty cell, besides the usual such as NA.
+    encoding : str, default="utf8"
+        The encoding of the text of a csv.
     resize : tuple of int, optional
         Width and height to bring pictures to.
     every : int, default=1
@@ -94,7 +103,7 @@ def read_samples(
         table, notes = (
             (read_parquet(Path(path)), [])
             if suffix == ".parquet"
-            else read_text_table(where, header=header, delimiter=delimiter)
+            else read_text_table(where, TextFormat(header, delimiter, decimal, tuple(empty), encoding))
         )
         samples = samples_of_table(
             table, "standard input" if where is None else str(where), label=label, id=id, drop=drop,

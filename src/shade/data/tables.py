@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import io
+import re
 import shlex
 import sys
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,38 +22,75 @@ DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 NAMES_OF_ROW_NUMBERS = {"", "id", "index", "row", "rowid", "row_id", "unnamed: 0"}
 
 
-def read_text_table(path: Path | None, *, header: bool | None, delimiter: str | None) -> tuple[Any, list[str]]:
+@dataclass(frozen=True)
+class TextFormat:
+    """How a csv is written; None is found out."""
+
+    header: bool | None = None
+    delimiter: str | None = None
+    decimal: str = "."
+    empty: tuple[str, ...] = ()
+    encoding: str = "utf8"
+
+
+def read_text_table(path: Path | None, form: TextFormat) -> tuple[Any, list[str]]:
     """Read csv or tsv, from standard input if the path is None; returns a pyarrow table and notes."""
-    csv = need("pyarrow.csv", "io", "Reading tables")
-    arrow = need("pyarrow", "io", "Reading tables")
+    csv, arrow = need("pyarrow.csv", "io", "Reading tables"), need("pyarrow", "io", "Reading tables")
     source = "standard input" if path is None else str(path)
-    if path is None:
-        text: Any = io.BytesIO(sys.stdin.buffer.read())
-        first = text.readline()
-        text.seek(0)
-    else:
-        text = str(path)
-        with arrow.input_stream(text) as file:  # unpacks .gz and .bz2
-            first = bytes(file.read(1 << 20)).split(b"\n", 1)[0]
-    if not first.strip():
-        raise DataError(f"{source} is empty.")
-    notes = []
-    if delimiter is None:
-        decoded = first.decode("utf-8", "replace")
-        delimiter = max(DELIMITERS, key=decoded.count) if any(map(decoded.count, DELIMITERS)) else ","
-        if delimiter in ";|" or (delimiter == "\t" and path is None):
-            notes.append(f"columns are separated by {DELIMITERS[delimiter]}")
-    names = [cell.strip().strip('"') for cell in first.decode("utf-8", "replace").strip().split(delimiter)]
-    if header is None and all(map(_is_number, names)):
-        raise DataError(
-            f"The first line of {source} holds numbers only: say whether it is a row (--no-header) or names (--header)."
-        )
-    options = csv.ReadOptions(autogenerate_column_names=header is False)
     try:
-        table = csv.read_csv(text, read_options=options, parse_options=csv.ParseOptions(delimiter=delimiter))
-    except (arrow.ArrowException, UnicodeDecodeError) as error:
+        text, first = _open_text(path, arrow, form.encoding)
+        if not first.strip():
+            raise DataError(f"{source} is empty.")
+        delimiter, notes = form.delimiter, []
+        if delimiter is None:
+            delimiter = max(DELIMITERS, key=first.count) if any(map(first.count, DELIMITERS)) else ","
+            if delimiter in ";|" or (delimiter == "\t" and path is None):
+                notes.append(f"columns are separated by {DELIMITERS[delimiter]}")
+        if form.header is None and all(_is_number(cell.strip().strip('"')) for cell in first.split(delimiter)):
+            raise DataError(
+                f"The first line of {source} holds numbers only: say whether it is a row (--no-header) or names "
+                "(--header)."
+            )
+        table = csv.read_csv(
+            text,
+            read_options=csv.ReadOptions(autogenerate_column_names=form.header is False, encoding=form.encoding),
+            parse_options=csv.ParseOptions(delimiter=delimiter),
+            convert_options=csv.ConvertOptions(
+                decimal_point=form.decimal, null_values=[*csv.ConvertOptions().null_values, *form.empty]
+            ),
+        )
+        _check_encoding(table, source)
+    except DataError:
+        raise
+    except UnicodeError:
+        raise DataError(_wrong_encoding(source)) from None
+    except (arrow.ArrowException, OSError, LookupError, ValueError, TypeError) as error:
         raise DataError(f"{source} cannot be read as a table: {_one_line(error)}.") from None
     return table, notes
+
+
+def _open_text(path: Path | None, arrow: Any, encoding: str) -> tuple[Any, str]:
+    """What pyarrow reads from, and the first line of it."""
+    if path is None:
+        text = io.BytesIO(sys.stdin.buffer.read())
+        first = text.getvalue()[: 1 << 20]
+    else:
+        text = str(path)  # type: ignore[assignment]
+        with arrow.input_stream(text) as file:  # unpacks .gz and .bz2
+            first = bytes(file.read(1 << 20))
+    return text, first.decode(encoding, "replace").lstrip("\ufeff").partition("\n")[0]
+
+
+def _check_encoding(table: Any, source: str) -> None:
+    """Refuse text that is not of the encoding, in names or cells."""
+    types = need("pyarrow.types", "io", "Reading tables")
+    for _, kind in zip(table.column_names, table.schema.types, strict=True):  # names that are no text raise
+        if types.is_binary(kind):
+            raise DataError(_wrong_encoding(source))
+
+
+def _wrong_encoding(source: str) -> str:
+    return f"{source} holds text of another encoding: name it, for example with --encoding latin1."
 
 
 def read_parquet(path: Path) -> Any:
@@ -93,6 +132,7 @@ def samples_of_table(
         raise DataError(
             f"{source} has {len(text)} of {len(names)} columns not of numbers: {_with_examples(table, text)}. "
             f"Leave them out with {options} (or all with --drop-non-numeric), or name one as --id or --label."
+            f"{_hint(table, text)}"
         )
     if text:
         told.append(f"left out {counted(len(text), 'column')} not of numbers: {enumerate_names(text)}")
@@ -188,6 +228,15 @@ def _with_examples(table: Any, names: list[str]) -> str:
         values = (value for value in table.column(name).slice(0, 100).to_pylist() if value not in (None, ""))
         shown.append(f"{name!r} (such as {str(next(values, ''))[:20]!r})")
     return ", ".join(shown) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+
+
+def _hint(table: Any, names: list[str]) -> str:
+    """What else may be wrong when numbers are taken for text."""
+    values = {str(value) for name in names for value in table.column(name).slice(0, 1000).to_pylist()}
+    if any(re.fullmatch(r"-?\d+,\d+", value) for value in values):
+        return " Numbers with a decimal comma need --decimal ,"
+    marks = sorted(values & {"?", "-", "--", ".", "*", "missing", "unknown"})
+    return f" If {marks[0]!r} stands for an empty cell, add --empty {_quoted(marks[0])}" if marks else ""
 
 
 def _is_number(text: str) -> bool:
