@@ -63,17 +63,22 @@ def test_quiet_is_silent_and_answers_all_the_same(table: Path, tmp_path: Path) -
     assert "clusters found" in result.stdout
 
 
-def test_a_folder_with_results_is_not_overwritten_unasked(fitted: Path, table: Path, tmp_path: Path) -> None:
+def test_only_results_are_overwritten_and_only_when_asked(table: Path, tmp_path: Path) -> None:
     folder = tmp_path / "out"
     folder.mkdir()
-    (folder / "precious.txt").write_text("mine")
+    (folder / "labels.csv").write_text("old")
     options = ["--drop-non-numeric", "--missing", "mean", "-o", folder, *QUICK]
     result = run("fit", table, *options)
     assert result.exit_code == 5
-    assert "is not empty. Choose another, or add --overwrite." in result.stderr
-    assert [path.name for path in folder.iterdir()] == ["precious.txt"]
+    assert "holds results. Choose another with -o, or add --overwrite." in result.stderr
+    assert (folder / "labels.csv").read_text() == "old"
     assert run("fit", table, *options, "--overwrite").exit_code == 0
-    assert "model.shade" in {path.name for path in folder.iterdir()}
+    assert (folder / "labels.csv").read_text() != "old"
+    (folder / "precious.txt").write_text("mine")
+    result = run("fit", table, *options, "--overwrite")
+    assert result.exit_code == 5
+    assert "holds other files, such as 'precious.txt'" in result.stderr
+    assert (folder / "precious.txt").read_text() == "mine"
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 

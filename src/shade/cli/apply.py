@@ -21,7 +21,7 @@ from shade.cli.exit_codes import UsageError
 from shade.cli.fit import read_and_tell
 from shade.cli.messages import Messages
 from shade.cli.options import DATA, with_options
-from shade.cli.output import check_table_name, new_folder, write_table
+from shade.cli.output import LABELS_NAME, MODEL_NAME, check_table_name, new_folder, write_table, writing
 
 if TYPE_CHECKING:
     from shade._arrays import AnyArray
@@ -98,8 +98,9 @@ def recluster(
         ids = _ids_beside(model, len(other.labels_))
         summary = {**describe_clusters(other), "parameters": {"min_points": other.min_points}}
         summary["chosen_by"] = {"n_clusters": n_clusters, "min_points": min_points, "distance": distance}
-        if folder is not None:
-            write_results(other, folder, ids, summary, None, messages)
+        if folder is not None and output is not None:
+            with writing(output):
+                write_results(other, folder, ids, summary, None, messages)
     if output is None and not as_json:
         write_table(labels_table(other, ids), None)
     else:
@@ -118,8 +119,6 @@ def load_model(path: Path) -> Any:
 
 def model_file(path: Path) -> Path:
     """The file itself, or the one in a folder of results."""
-    from shade.cli.results import MODEL_NAME
-
     if path.is_dir():
         if not (path / MODEL_NAME).exists():
             raise ModelFileError(f"The folder {path} holds no {MODEL_NAME}.")
@@ -156,8 +155,6 @@ def _ids_beside(path: Path, n: int) -> AnyArray:
     import csv
 
     import numpy as np
-
-    from shade.cli.results import LABELS_NAME
 
     beside = path / LABELS_NAME
     if path.is_dir() and beside.exists():

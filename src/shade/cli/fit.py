@@ -11,7 +11,7 @@ from shade.cli.arguments import DataArgument, FolderOption, JsonOption, Overwrit
 from shade.cli.exit_codes import UsageError
 from shade.cli.messages import Messages
 from shade.cli.options import DATA, MODEL, with_options
-from shade.cli.output import new_folder
+from shade.cli.output import new_folder, writing
 
 if TYPE_CHECKING:
     from shade.data import Samples
@@ -39,7 +39,8 @@ def fit(
 
         from shade.cli.results import show_results, write_results
 
-        write_results(model, folder, samples.ids, summary, samples, messages)
+        with writing(output):
+            write_results(model, folder, samples.ids, summary, samples, messages)
     show_results(summary, output, as_json=as_json)
 
 

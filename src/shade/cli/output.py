@@ -18,19 +18,20 @@ from shade._errors import OutputError
 if TYPE_CHECKING:
     from shade._arrays import AnyArray
 
+MODEL_NAME, LABELS_NAME, EMBEDDING_NAME, SUMMARY_NAME = "model.shade", "labels.csv", "embedding.npy", "summary.json"
+REPORT_NAME = "report.html"
+RESULT_NAMES = (MODEL_NAME, LABELS_NAME, EMBEDDING_NAME, SUMMARY_NAME, REPORT_NAME)
 TABLE_SUFFIXES = (".csv", ".npy", ".parquet")
 
 
 @contextmanager
 def new_folder(path: Path, *, overwrite: bool) -> Iterator[Path]:
     """A folder aside that takes the name when all went well; nothing is left of it otherwise."""
+    path = Path(os.path.abspath(path))  # noqa: PTH100 - a link stays a link
     with writing(path):
-        if path.exists() and not path.is_dir():
-            raise OutputError(f"{path} exists and is no folder. Choose another name with -o.")
-        if path.is_dir() and any(path.iterdir()) and not overwrite:
-            raise OutputError(f"The folder {path} exists and is not empty. Choose another, or add --overwrite.")
+        _check_free(path, overwrite=overwrite)
         path.parent.mkdir(parents=True, exist_ok=True)
-        aside = path.with_name(f".{path.resolve().name}.{os.getpid()}.partial")
+        aside = path.with_name(f".{path.name}.{os.getpid()}.partial")
         aside.mkdir()
     try:
         yield aside
@@ -79,6 +80,20 @@ def write_json(value: object, path: Path | None = None) -> None:
         sys.stdout.write(text)
     else:
         path.write_text(text, encoding="utf-8")
+
+
+def _check_free(path: Path, *, overwrite: bool) -> None:
+    """Refuse a name that is taken; only earlier results are ever replaced."""
+    if not path.exists():
+        return
+    if not path.is_dir():
+        raise OutputError(f"{path} exists and is no folder. Choose another name with -o.")
+    found = sorted(file.name for file in path.iterdir())
+    foreign = [name for name in found if name not in RESULT_NAMES]
+    if foreign:
+        raise OutputError(f"The folder {path} holds other files, such as {foreign[0]!r}. Choose another with -o.")
+    if found and not overwrite:
+        raise OutputError(f"The folder {path} holds results. Choose another with -o, or add --overwrite.")
 
 
 def _take_place(aside: Path, path: Path) -> None:

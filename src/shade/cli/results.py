@@ -6,15 +6,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shade.cli.messages import Messages
-from shade.cli.output import write_json, write_table, writing
+from shade.cli.output import (
+    EMBEDDING_NAME,
+    LABELS_NAME,
+    MODEL_NAME,
+    REPORT_NAME,
+    SUMMARY_NAME,
+    write_json,
+    write_table,
+)
 
 if TYPE_CHECKING:
     from shade._arrays import AnyArray
     from shade.data import Samples
     from shade.estimator import SHADE
-
-MODEL_NAME, LABELS_NAME, EMBEDDING_NAME, SUMMARY_NAME = "model.shade", "labels.csv", "embedding.npy", "summary.json"
-REPORT_NAME = "report.html"
 
 
 def labels_table(model: Any, ids: AnyArray) -> dict[str, AnyArray]:
@@ -62,19 +67,18 @@ def write_results(
     """Fill a folder aside; `samples` are for the report, which is left out where its packages are not there."""
     import numpy as np
 
-    with writing(folder):
-        model.save(folder / MODEL_NAME)
-        write_table(labels_table(model, ids), folder / LABELS_NAME)
-        np.save(folder / EMBEDDING_NAME, model.embedding_)
-        write_json(summary, folder / SUMMARY_NAME)
-        try:
-            from shade.report import write_report  # type: ignore[import-not-found, unused-ignore]
-        except ImportError:
+    model.save(folder / MODEL_NAME)
+    write_table(labels_table(model, ids), folder / LABELS_NAME)
+    np.save(folder / EMBEDDING_NAME, model.embedding_)
+    write_json(summary, folder / SUMMARY_NAME)
+    try:
+        from shade.report import write_report  # type: ignore[import-not-found, unused-ignore]
+
+        write_report(model, folder / REPORT_NAME, samples=samples)
+    except ImportError as error:
+        if error.name == "shade.report":
             return
-        try:
-            write_report(model, folder / REPORT_NAME, samples=samples)
-        except ImportError as error:
-            messages.say(f"no {REPORT_NAME}: {error}")
+        messages.say(f"no {REPORT_NAME}: {error}")
 
 
 def show_results(summary: dict[str, Any], output: Path | None, *, as_json: bool) -> None:
