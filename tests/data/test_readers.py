@@ -104,7 +104,9 @@ def test_missing_values_are_refused_with_counts_and_remedies(tmp_path: Path) -> 
     text = message(write(tmp_path / "a.csv", MISSING))
     assert "lacks 2 values in 2 of 4 rows and 2 of 3 columns" in text
     assert "most in 'x' (1), 'z' (1)" in text
-    assert "--missing mean, --missing drop-rows or --missing drop-columns" in text
+    assert text.endswith("--missing mean or --missing drop-rows or --missing drop-columns.")
+    of_model = message(write(tmp_path / "a.csv", MISSING), columns=["x", "y"])
+    assert of_model.endswith("Choose what to do with them: --missing mean or --missing drop-rows.")
 
 
 def test_missing_values_are_mended_as_asked(tmp_path: Path) -> None:

@@ -123,7 +123,7 @@ def read_samples(
         samples = read_frames(Path(path), label=label, resize=resize, every=every)
     else:
         samples = read_images(Path(path), label=label, resize=resize)
-    return resolve_missing(samples, missing, means)
+    return resolve_missing(samples, missing, means, all_columns=columns is not None)
 
 
 def _kind_of(path: Path) -> str:

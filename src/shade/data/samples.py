@@ -62,7 +62,9 @@ class Samples:
         return replace(self, notes=(*self.notes, note))
 
 
-def resolve_missing(samples: Samples, missing: str, means: FloatArray | None = None) -> Samples:
+def resolve_missing(
+    samples: Samples, missing: str, means: FloatArray | None = None, *, all_columns: bool = False
+) -> Samples:
     """Refuse or mend rows with NaN or infinity, as asked; `means` are used instead of the data's own."""
     rows = samples.rows
     if rows.dtype.kind != "f":
@@ -74,9 +76,10 @@ def resolve_missing(samples: Samples, missing: str, means: FloatArray | None = N
     places = f"{np.count_nonzero(bad_rows)} of {len(flat)} rows and {np.count_nonzero(bad_columns)} of "
     places = f"{counted(int(bad_columns.sum()), 'value')} in {places}{flat.shape[1]} columns"
     if missing == "refuse":
+        remedies = ("drop-rows",) if rows.ndim > 2 else ("mean", "drop-rows") if all_columns else MISSING[1:]
         raise DataError(
             f"{samples.source} lacks {places} (empty, NaN or infinite){_worst(samples, bad_columns)}. Choose what to "
-            f"do with them: {_remedies(samples)}."
+            f"do with them: {' or '.join(f'--missing {remedy}' for remedy in remedies)}."
         )
     if missing == "drop-rows":
         if bad_rows.all():
@@ -107,12 +110,6 @@ def _worst(samples: Samples, bad_columns: AnyArray) -> str:
         return ""
     worst = np.argsort(-bad_columns, kind="stable")[: min(3, np.count_nonzero(bad_columns))]
     return ", most in " + ", ".join(f"{samples.feature_names[column]!r} ({bad_columns[column]})" for column in worst)
-
-
-def _remedies(samples: Samples) -> str:
-    if samples.rows.ndim > 2:
-        return "--missing drop-rows"
-    return "--missing mean, --missing drop-rows or --missing drop-columns"
 
 
 def _drop_columns(samples: Samples, dropped: BoolArray) -> Samples:
