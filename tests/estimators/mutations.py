@@ -275,6 +275,8 @@ def main(folder: str, seed: str, each: str) -> None:
             counts["refused"] += 1
             if "\n" in str(error):
                 failures.append(f"{number} {kind}: several lines {error}")
+            if "alloc" in str(error) or "memory" in str(error).lower():  # refused by the limit here, not by the reader
+                failures.append(f"{number} {kind}: asked for memory {error}")
         except ValueError as error:  # forged numbers may be too large for the data, which is told when they meet
             counts["refused data"] += 1
             if not forged or "too large for single precision" not in str(error):
