@@ -138,6 +138,9 @@ def _restore_network(model: SHADE, weights: dict[str, torch.Tensor]) -> torch.nn
     own = isinstance(model.network, torch.nn.Module)
     if isinstance(model.network, tuple) and len(weights) != 4 * (len(model.network) + 1):
         raise ModelFileError(f"The model file has {len(weights)} weights for {len(model.network)} hidden layers.")
+    sizes = (model.embedding_size, *(model.network if isinstance(model.network, tuple) else ()))
+    if not own and max(sizes) > sum(tensor.numel() for tensor in weights.values()):
+        raise ModelFileError(f"The weights in the model file do not fit the network: a layer of {max(sizes)} has more.")
     try:
         module = outline_network(model.network, model._network_shape(), model.embedding_size)
         if not own and any(tensor.dtype != torch.float32 for tensor in weights.values()):

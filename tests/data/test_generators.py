@@ -96,4 +96,4 @@ def test_wrong_parameters_are_named_with_what_is_allowed(parameters, sentence):
 
 
 def test_everything_public_is_listed():
-    assert shade.data.__all__ == ["make_three_clusters"]
+    assert shade.data.__all__ == ["Samples", "make_three_clusters", "read_samples"]
