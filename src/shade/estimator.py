@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -16,6 +17,7 @@ from torch import nn
 
 from shade import _validation
 from shade._arrays import AnyArray, BoolArray, FloatArray, SingleArray
+from shade._errors import DeviceError, ModelFileError
 from shade._parallel import resolve_device, training_threads
 from shade._seeds import spawn_seeds
 from shade._validation import Choice, Real, Rule, Whole, check_parameters
@@ -23,11 +25,11 @@ from shade.data.standardize import Standardizer
 from shade.density.dc_tree import DCTree
 from shade.density.search import choose_algorithm
 from shade.density.targets import targets_of_batches, targets_of_tree
-from shade.model_file import read_model_file, write_model_file
+from shade.model_file import read_model_file
 from shade.network import Trainer, TrainResult, TrainSettings, build_network, decode_rows, encode_rows
 from shade.network.autoencoders import check_network
 from shade.network.callbacks import as_callback, verbosity_callbacks
-from shade.saved_state import contents_of, parameters_of, restore
+from shade.saved_state import parameters_of, restore
 from shade.stability.background import find_background
 from shade.tree_clustering import (
     CLUSTERING_RULES,
@@ -101,8 +103,11 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         density tree of the data itself shows: rows an octave sparser than the rest, without clusters among them. Where
         `tree="auto"` takes the trees of batches, there is no tree of the data to ask.
     epochs : int, default=100
+        Passes over the data.
     batch_size : int, default=500
+        Rows that are trained on together.
     learning_rate : float, default=1e-3
+        Step size of the optimizer, Adam.
     reconstruction_weight, density_weight : float, default=1.0
         Weights of the two losses.
     callbacks : sequence, default=()
@@ -279,16 +284,18 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         mean = np.mean(np.asarray(decoded, np.float64), axis=0)
         return self._standardizer.undo(mean).reshape(len(points), *self._sample_shape)
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the model to one file that `shade.load` reads; the training data is left out.
+    def to_onnx(self, path: str | PathLike[str]) -> None:
+        """Write the encoder, standardisation included, as an ONNX file: `transform` without shade or torch.
 
         Parameters
         ----------
         path : str or path
-            By custom it ends in ".shade".
+            By custom it ends in ".onnx". The input is "X", any number of samples of float32; the output "embedding".
         """
         check_is_fitted(self)
-        write_model_file(path, contents_of(self))
+        from shade.onnx_export import write_onnx
+
+        write_onnx(path, self._standardizer, self._networks, self._sample_shape, self._network_shape())
 
     def _check_parameters(self) -> torch.device:
         check_parameters(vars(self), RULES, "SHADE")
@@ -441,8 +448,8 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         return tags
 
 
-def load(path: str | PathLike[str], *, network: nn.Module | None = None, device: str = "auto") -> SHADE:
-    """Load a model that was written by `SHADE.save`. Nothing in the file is executed.
+def load(path: str | PathLike[str], *, network: nn.Module | None = None, device: str = "auto") -> Any:
+    """Load a model that `save` wrote. Nothing in the file is executed.
 
     Parameters
     ----------
@@ -454,9 +461,18 @@ def load(path: str | PathLike[str], *, network: nn.Module | None = None, device:
 
     Returns
     -------
-    SHADE
+    SHADE or DCTreeClustering
     """
     contents = read_model_file(path)
-    model = SHADE(**parameters_of(contents, network), device=device)
-    restore(model, contents)
+    try:
+        deep = contents.description.get("estimator") == "SHADE"
+        kind: Any = SHADE if deep else DCTreeClustering
+        allowed = set(inspect.signature(kind).parameters)
+        model = kind(**parameters_of(contents, allowed, network), device=device)
+        model._check_parameters()
+        restore(model, contents)
+    except DeviceError:
+        raise
+    except (ValueError, OverflowError) as error:
+        raise ModelFileError(f"{path}: {error}") from None
     return model

@@ -1,4 +1,4 @@
-"""Between a fitted SHADE and the contents of a model file."""
+"""Between a fitted estimator and the contents of a model file."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ import numpy as np
 import torch
 
 from shade import __version__
-from shade._arrays import AnyArray
 from shade._errors import ModelFileError
 from shade.data.standardize import Standardizer
 from shade.density.dc_tree import DCTree
+from shade.model_checks import check_contents
 from shade.model_file import ModelContents
-from shade.network import build_network
+from shade.network.autoencoders import outline_network
+from shade.network.inference import encode_rows
 from shade.stability.assignment import TrainingPoints
 from shade.stability.selection import FlatClustering
 
@@ -24,76 +25,138 @@ if TYPE_CHECKING:
 NOT_SAVED = ("callbacks", "device")  # functions cannot be saved, and a model moves between machines
 
 
-def contents_of(model: SHADE) -> ModelContents:
-    """Everything that prediction and reclustering need; the training data is not among it."""
+def contents_of(model: Any) -> ModelContents:
+    """Everything that prediction and reclustering need; the training data of SHADE is not among it."""
     parameters = {name: _plain(value) for name, value in model.get_params().items() if name not in NOT_SAVED}
+    networks = getattr(model, "_networks", [])
     description = {
+        "estimator": type(model).__name__,
         "versions": {"shade": __version__, "torch": torch.__version__, "numpy": np.__version__},
         "parameters": parameters,
-        "sample_shape": list(model._sample_shape),
-        "training_tree": model.training_tree_,
-        "history": model.history_,
+        "sample_shape": list(getattr(model, "_sample_shape", (model.n_features_in_,))),
+        "training_tree": getattr(model, "training_tree_", None),
+        "history": getattr(model, "history_", []),
         "feature_names": list(getattr(model, "feature_names_in_", [])),
     }
     tensors = {
         f"{member}.{name}": tensor.contiguous()
-        for member, network in enumerate(model._networks)
+        for member, network in enumerate(networks)
         for name, tensor in network.state_dict().items()
     }
     arrays = {
-        "embedding": model.embedding_,
+        "embedding": getattr(model, "embedding_", model._training.points),
         "background": np.flatnonzero(model._background),
-        "standardizer.mean": model._standardizer.mean,
-        "standardizer.scale": model._standardizer.scale,
         **{f"dc_tree.{name}": value for name, value in model.dc_tree_.to_arrays().items()},
         **{f"clustering.{name}": value for name, value in model._clustering.to_arrays().items()},
     }
+    if networks:
+        arrays |= {"standardizer.mean": model._standardizer.mean, "standardizer.scale": model._standardizer.scale}
     return ModelContents(description, tensors, arrays)
 
 
-def parameters_of(contents: ModelContents, network: torch.nn.Module | None) -> dict[str, Any]:
-    """The parameters of the estimator that was saved."""
+def parameters_of(contents: ModelContents, allowed: set[str], network: torch.nn.Module | None) -> dict[str, Any]:
+    """The parameters of the estimator that was saved; those that it did not have yet keep their defaults."""
+    check_contents(contents)
     saved = contents.description["parameters"]
+    unknown = sorted(set(saved) - (allowed - set(NOT_SAVED)))
+    if unknown:
+        raise ModelFileError(
+            f"The model file has parameters that this version of shade does not know: {unknown!s:.200}."
+        )
     parameters = {name: tuple(value) if isinstance(value, list) else value for name, value in saved.items()}
-    if parameters["network"] is None:
+    if "network" in allowed and parameters.get("network") is None:
         if network is None:
             raise ModelFileError("This model was trained with a module of its own: give one of its kind as 'network'.")
         parameters["network"] = network
     return parameters
 
 
-def restore(model: SHADE, contents: ModelContents) -> None:
-    """Give an estimator with the saved parameters everything that fitting gave it."""
+def restore(model: Any, contents: ModelContents) -> None:
+    """Give an estimator with the saved and checked parameters everything that fitting gave it."""
     description, arrays = contents.description, contents.arrays
-    model._sample_shape = tuple(description["sample_shape"])
-    model.n_features_in_ = math.prod(model._sample_shape)
+    if model.min_points > len(arrays["embedding"]):
+        raise ModelFileError(f"The model file has fewer rows than min_points = {model.min_points}.")
+    model.n_features_in_ = math.prod(description["sample_shape"])
     if description["feature_names"]:
         model.feature_names_in_ = np.array(description["feature_names"], dtype=object)
-    model._standardizer = Standardizer(arrays["standardizer.mean"], arrays["standardizer.scale"])
-    model.training_tree_ = description["training_tree"]
-    model.history_ = description["history"]
-    model.n_iter_ = len(model.history_)
-    model.embedding_ = arrays["embedding"]
-    model._networks = [_restore_network(model, contents.tensors, member) for member in range(model.ensemble)]
-    model._training = TrainingPoints(model.embedding_.astype(np.float64), model.min_points)
+    if description["estimator"] == "SHADE":
+        _restore_embedding(model, contents)
+    model._training = TrainingPoints(arrays["embedding"].astype(np.float64), model.min_points)
     model.dc_tree_ = DCTree(**_part(arrays, "dc_tree."))
-    model._background = np.zeros(len(model.embedding_), np.bool_)
+    model._background = np.zeros(len(arrays["embedding"]), np.bool_)
     model._background[arrays["background"]] = True
     model.structure_tree_ = model._structure_of(model.dc_tree_)
     model._set_clustering(FlatClustering.from_arrays(_part(arrays, "clustering.")))
 
 
-def _restore_network(model: SHADE, tensors: dict[str, torch.Tensor], member: int) -> torch.nn.Module:
-    generator = torch.Generator().manual_seed(0)  # the weights it draws are replaced
-    module = build_network(model.network, model._network_shape(), model.embedding_size, generator, fresh=False)
+def describe_model(contents: ModelContents) -> dict[str, Any]:
+    """What a model file tells about its model, without building it."""
+    check_contents(contents)
+    description, labels = contents.description, contents.arrays["clustering.labels"]
+    history = description["history"]
+    last = history[-1] if history else {}
+    return {
+        "format": description["format"],
+        "estimator": description["estimator"],
+        "versions": description["versions"],
+        "rows": len(labels),
+        "sample_shape": description["sample_shape"],
+        "feature_names": description["feature_names"],
+        "embedding_columns": contents.arrays["embedding"].shape[1],
+        "weights": sum(tensor.numel() for tensor in contents.tensors.values()),
+        "clusters": len(contents.arrays["clustering.limit"]),
+        "noise": float(np.mean(labels < 0)),
+        "cluster_sizes": np.bincount(labels[labels >= 0]).tolist(),
+        "epochs": len(history),
+        "losses": {name: value for name, value in last.items() if name.endswith("loss")},
+        "parameters": description["parameters"],
+    }
+
+
+def _restore_embedding(model: SHADE, contents: ModelContents) -> None:
+    """What SHADE has before there is a tree."""
+    description, arrays, tensors = contents.description, contents.arrays, contents.tensors
+    model._sample_shape = tuple(description["sample_shape"])
+    model._standardizer = Standardizer(arrays["standardizer.mean"], arrays["standardizer.scale"])
+    model.training_tree_ = description["training_tree"]
+    model.history_ = description["history"]
+    model.n_iter_ = len(model.history_)
+    model.embedding_ = arrays["embedding"]
+    members = {name.partition(".")[0] for name in tensors}
+    if members != {str(member) for member in range(min(model.ensemble, len(tensors) + 1))}:
+        raise ModelFileError(f"The model file has no weights of {model.ensemble} networks.")
+    for name, tensor in tensors.items():
+        if tensor.is_floating_point() and not torch.isfinite(tensor).all():
+            raise ModelFileError(f"The weights {name!r:.80} in the model file have values that are no numbers.")
+    model._networks = [_restore_network(model, _part(tensors, f"{member}.")) for member in range(model.ensemble)]
+    sample = torch.zeros(1, *model._network_shape())
+    columns = sum(encode_rows(network, sample, torch.device("cpu")).shape[1] for network in model._networks)
+    if columns != model._n_features_out:
+        raise ModelFileError(f"The networks embed into {columns} columns, the embedding has {model._n_features_out}.")
+
+
+def _restore_network(model: SHADE, weights: dict[str, torch.Tensor]) -> torch.nn.Module:
+    """The network with the saved weights; one of ours is laid out without memory, so its sizes are checked first."""
+    own = isinstance(model.network, torch.nn.Module)
+    if isinstance(model.network, tuple) and len(weights) != 4 * (len(model.network) + 1):
+        raise ModelFileError(f"The model file has {len(weights)} weights for {len(model.network)} hidden layers.")
+    sizes = (model.embedding_size, *(model.network if isinstance(model.network, tuple) else ()))
+    if not own and max(sizes) > sum(tensor.numel() for tensor in weights.values()):
+        raise ModelFileError(f"The weights in the model file do not fit the network: a layer of {max(sizes)} has more.")
     try:
-        module.load_state_dict(_part(tensors, f"{member}."))
-    except RuntimeError as error:
-        raise ModelFileError(f"The weights in the model file do not fit the network: {error}") from None
+        module = outline_network(model.network, model._network_shape(), model.embedding_size)
+        if not own and any(tensor.dtype != torch.float32 for tensor in weights.values()):
+            raise ModelFileError("The weights in the model file are not of float32.")
+        module.load_state_dict(weights, assign=not own)
+    except (RuntimeError, OverflowError, TypeError, ValueError) as error:
+        if isinstance(error, ModelFileError):
+            raise
+        text = " ".join(str(error).split())
+        raise ModelFileError(f"The weights in the model file do not fit the network: {text:.400}") from None
     return module.eval()
 
 
-def _part(values: dict[str, Any], prefix: str) -> dict[str, AnyArray | Any]:
+def _part(values: dict[str, Any], prefix: str) -> dict[str, Any]:
     return {name.removeprefix(prefix): value for name, value in values.items() if name.startswith(prefix)}
 
 

@@ -6,6 +6,7 @@ import copy
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from os import PathLike
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -15,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from shade import _validation
 from shade._arrays import AnyArray, BoolArray, FloatArray, IntArray
 from shade._errors import ShadeWarning
+from shade._extras import need
 from shade._parallel import tree_device
 from shade._validation import Choice, Real, Rule, Whole, check_parameter, check_parameters
 from shade.density.dc_tree import DCTree
@@ -25,6 +27,9 @@ from shade.stability.assignment import score_new_points as score_attached
 from shade.stability.evidence import ENOUGH, standard_errors
 from shade.stability.selection import FlatClustering, cut_at_distance, select_clusters, select_n_clusters
 from shade.stability.structure_tree import SELECTIONS, StructureTree, smallest_branch
+
+if TYPE_CHECKING:
+    import pandas
 
 CLUSTERING_RULES: dict[str, Rule] = {
     "min_points": Whole(2),
@@ -145,6 +150,48 @@ class TreeClusteringMixin:
         else:
             other._set_clustering(other._select())
         return other
+
+    def to_frame(self, ids: object = None, *, embedding: bool = False) -> pandas.DataFrame:
+        """What was found of each training row, as a table.
+
+        Parameters
+        ----------
+        ids : array-like of shape (n_samples,), optional
+            What the rows are called, the index of the table; their numbers if None.
+        embedding : bool, default=False
+            Add a column for each dimension of the embedding.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns "label", "probability" and "outlier_score", then "embedding_0" and so on.
+        """
+        check_is_fitted(self)
+        frame: pandas.DataFrame = need("pandas", "io", "to_frame").DataFrame(
+            {"label": self.labels_, "probability": self.probabilities_, "outlier_score": self.outlier_scores_},
+            index=None if ids is None else np.asarray(ids),
+        )
+        if embedding:
+            for column, values in enumerate(getattr(self, "embedding_", self._training.points).T):
+                frame[f"embedding_{column}"] = values
+        frame.index.name = "id"
+        return frame
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the model to one file that `shade.load` reads.
+
+        A file of SHADE holds the embedding, not the data; one of DCTreeClustering holds the points it was fitted to.
+
+        Parameters
+        ----------
+        path : str or path
+            By custom it ends in ".shade".
+        """
+        check_is_fitted(self)
+        from shade.model_file import write_model_file  # here, as clustering alone needs no torch
+        from shade.saved_state import contents_of
+
+        write_model_file(path, contents_of(self))
 
     if TYPE_CHECKING:
 
@@ -312,14 +359,17 @@ class DCTreeClustering(ClusterMixin, TreeClusteringMixin, BaseEstimator):  # typ
             Itself.
         """
         with unchanged_on_error(self):
-            check_parameters(vars(self), CLUSTERING_RULES, "DCTreeClustering")
-            _validation.check_n_jobs(self.n_jobs, "DCTreeClustering")
-            tree_device(self.device)
+            self._check_parameters()
             points = _validation.check_points(check_rows(self, X, reset=True))
             _validation.check_min_points(self.min_points, len(points), 2, "DCTreeClustering")
             self._cluster(points)
         self._warn_of_noise()
         return self
+
+    def _check_parameters(self) -> None:
+        check_parameters(vars(self), CLUSTERING_RULES, "DCTreeClustering")
+        _validation.check_n_jobs(self.n_jobs, "DCTreeClustering")
+        tree_device(self.device)
 
     def _points_of(self, X: object) -> FloatArray:
         return _validation.check_points(check_rows(self, X, reset=False))

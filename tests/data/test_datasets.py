@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shade.data import DATASETS, DatasetError, data_folder, load_dataset, readers
+from shade.data import DATASETS, DatasetError, data_folder, load_dataset, publishers
 from shade.data.catalogue import DatasetInfo, SourceFile
 from shade.data.datasets import hash_arrays
 from tests.data_files import FOLDER
@@ -48,7 +48,7 @@ def test_the_table_has_the_eighteen_datasets_of_the_appendix_and_marks_the_other
         assert info.standardize == ("feature" if info.kind == "table" else "global")
         assert info.kind in ("table", "image", "video") and info.licence and info.publisher
         if info.comparable:
-            assert info.files and info.reader in readers.READERS
+            assert info.files and info.reader in publishers.READERS
         else:
             assert info.part_of in DATASETS and info.note
 
@@ -91,7 +91,7 @@ def test_a_dataset_is_fetched_converted_and_kept(small: Path, monkeypatch: pytes
         asked.append(url)
         np.save(path, table)
 
-    monkeypatch.setattr(readers, "download_file", serve)
+    monkeypatch.setattr(publishers, "download_file", serve)
     monkeypatch.setitem(DATASETS, "small", info)
     X, y = load_dataset("small")
     np.testing.assert_array_equal(X, table[:, :-1])
@@ -116,7 +116,7 @@ def read(name: str, tmp_path: Path, *contents: bytes, suffix: str = ".zip") -> t
     paths = [tmp_path / f"source{i}{suffix}" for i in range(len(contents))]
     for path, content in zip(paths, contents, strict=True):
         path.write_bytes(content)
-    return readers.READERS[name](paths)
+    return publishers.READERS[name](paths)
 
 
 def test_tables_of_text(tmp_path: Path) -> None:
@@ -204,7 +204,7 @@ def test_videos(tmp_path: Path) -> None:
             file.writestr(name, content)
     (tmp_path / "keck.zip").write_bytes(archive.getvalue())
     (tmp_path / "sequences.txt").write_bytes(sequences)
-    X, y = readers.read_keck([tmp_path / "keck.zip", tmp_path / "sequences.txt"])
+    X, y = publishers.read_keck([tmp_path / "keck.zip", tmp_path / "sequences.txt"])
     assert X.shape == (6, 200, 200, 3)
     assert y.tolist() == [59, 45, 59, 0, 2, 0]
 

@@ -2,6 +2,7 @@
 
 import json
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +12,13 @@ import torch
 from torch import nn
 
 import shade
-from shade import SHADE
+from shade import SHADE, DCTreeClustering
 from shade._errors import ModelFileError
+from shade.model_file import ModelContents, read_model_file, write_model_file
+from tests.estimators.fixtures.make_fixture import data
 from tests.estimators.test_shade import QUICK, Own, blobs
+
+FIXTURES = Path(__file__).parent / "fixtures"
 
 
 @pytest.fixture(scope="module")
@@ -114,12 +119,14 @@ def test_an_altered_or_missing_member_is_named(
 def test_other_formats_and_damaged_files_are_refused(saved: tuple[SHADE, np.ndarray, Path], tmp_path: Path) -> None:
     path = saved[2]
     newer = json.dumps({"format": 99}).encode()
-    with pytest.raises(ModelFileError, match="has format 99, this version of shade reads format 1"):
+    with pytest.raises(
+        ModelFileError, match="has format 99, this version of shade reads formats up to 1: update shade"
+    ):
         shade.load(rewrite(path, tmp_path / "newer.shade", {"manifest.json": newer}))
     with pytest.raises(ModelFileError, match=r"manifest\.json of the model file cannot be read"):
         shade.load(rewrite(path, tmp_path / "garbled.shade", {"manifest.json": b"{"}))
     (tmp_path / "cut.shade").write_bytes(path.read_bytes()[:1000])
-    with pytest.raises(ModelFileError, match="is no model file, or a damaged one"):
+    with pytest.raises(ModelFileError, match="The model file is damaged or none"):
         shade.load(tmp_path / "cut.shade")
 
 
@@ -145,3 +152,97 @@ def test_loading_touches_no_global_generator(saved: tuple[SHADE, np.ndarray, Pat
     state = torch.random.get_rng_state()
     shade.load(saved[2])
     assert torch.equal(torch.random.get_rng_state(), state)
+
+
+# Files of other versions and other estimators
+
+
+def test_a_file_of_the_first_format_keeps_loading() -> None:
+    loaded = shade.load(FIXTURES / "format_1.shade")
+    X = data()
+    assert loaded.n_clusters_ == 3
+    assert list(loaded.feature_names_in_) == ["a", "b", "c"]
+    assert np.array_equal(loaded.predict(X), loaded.labels_)
+    assert np.array_equal(loaded.labels_ >= 0, loaded.probabilities_ > 0)
+    odd = np.arange(len(X)) % 2 == 1
+    assert all(len(set(odd[loaded.labels_ == label])) == 1 for label in range(loaded.n_clusters_))
+    assert np.allclose(loaded.transform(X), loaded.embedding_, rtol=1e-5)
+    assert loaded.ensemble == 2
+
+
+def test_parameters_that_came_later_keep_their_defaults(tmp_path: Path) -> None:
+    contents = read_model_file(FIXTURES / "format_1.shade")
+    older = {name: value for name, value in contents.description["parameters"].items() if name != "density_unit"}
+    write_model_file(tmp_path / "older.shade", replace(contents, description=describe(contents, parameters=older)))
+    assert shade.load(tmp_path / "older.shade").density_unit == "data"
+    newer = {**older, "gravity": 1}
+    write_model_file(tmp_path / "newer.shade", replace(contents, description=describe(contents, parameters=newer)))
+    with pytest.raises(ModelFileError, match=r"parameters that this version of shade does not know: \['gravity'\]"):
+        shade.load(tmp_path / "newer.shade")
+
+
+def test_absurd_networks_are_refused_before_memory_is_taken(tmp_path: Path) -> None:
+    contents = read_model_file(FIXTURES / "format_1.shade")
+    for network in ([10**9], [6] * 10**5):
+        parameters = {**contents.description["parameters"], "network": network}
+        write_model_file(tmp_path / "a.shade", replace(contents, description=describe(contents, parameters=parameters)))
+        with pytest.raises(ModelFileError, match=r"do not fit the network|weights for 100000 hidden layers"):
+            shade.load(tmp_path / "a.shade")
+
+
+def describe(contents: ModelContents, **changes: object) -> dict[str, object]:
+    kept = {name: value for name, value in contents.description.items() if name not in ("format", "sha256")}
+    return {**kept, **changes}
+
+
+def test_the_clustering_step_alone_is_saved_too(tmp_path: Path) -> None:
+    X, _ = blobs(150)
+    model = DCTreeClustering(selection="branches").fit(X)
+    model.save(tmp_path / "tree.shade")
+    loaded = shade.load(tmp_path / "tree.shade")
+    assert isinstance(loaded, DCTreeClustering)
+    assert loaded.get_params() == model.get_params()
+    assert np.array_equal(loaded.labels_, model.labels_)
+    assert np.array_equal(loaded.predict(X + 0.1), model.predict(X + 0.1))
+    assert np.array_equal(loaded.recluster(n_clusters=2).labels_, model.recluster(n_clusters=2).labels_)
+    assert np.array_equal(loaded.assign_noise(), model.assign_noise())
+
+
+# Tables and ONNX
+
+
+def test_a_table_tells_what_was_found_of_each_row(saved: tuple[SHADE, np.ndarray, Path]) -> None:
+    model, X, _ = saved
+    frame = model.to_frame()
+    assert list(frame.columns) == ["label", "probability", "outlier_score"]
+    assert frame.index.name == "id"
+    assert np.array_equal(frame["label"], model.labels_)
+    wide = model.to_frame([f"r{row}" for row in range(len(X))], embedding=True)
+    assert wide.index[3] == "r3"
+    assert np.array_equal(wide.filter(like="embedding_"), model.embedding_)
+    points = DCTreeClustering(selection="branches").fit(X).to_frame(embedding=True)
+    assert np.array_equal(points.filter(like="embedding_"), X)
+
+
+@pytest.mark.parametrize("kind", ["ensemble", "conv"])
+def test_the_encoder_runs_in_onnx_runtime(kind: str, saved: tuple[SHADE, np.ndarray, Path], tmp_path: Path) -> None:
+    runtime = pytest.importorskip("onnxruntime", reason="needs onnxruntime")
+    pytest.importorskip("onnxscript", reason="needs the extra onnx")
+    model, X, _ = saved
+    if kind == "conv":
+        X = np.random.default_rng(0).normal(size=(40, 9, 8))
+        X[::2] += 5
+        model = SHADE(network="conv", epochs=1, embedding_size=2, random_state=0, min_points=3, selection="branches")
+        model.fit(X)
+    model.to_onnx(tmp_path / "encoder.onnx")
+    assert [file.name for file in tmp_path.iterdir()] == ["encoder.onnx"]
+    session = runtime.InferenceSession(tmp_path / "encoder.onnx", providers=["CPUExecutionProvider"])
+    for rows in (X[:1], X):
+        (embedding,) = session.run(["embedding"], {"X": rows.astype(np.float32)})
+        assert embedding.dtype == np.float32
+        expected = model.transform(rows.astype(np.float32)) if kind == "conv" else embed_named(model, rows)
+        assert np.allclose(embedding, expected, rtol=1e-5, atol=1e-5 * np.abs(expected).max())
+
+
+def embed_named(model: SHADE, rows: np.ndarray) -> np.ndarray:
+    return model.transform(pd.DataFrame(rows.astype(np.float32), columns=list("abcdefgh")))

@@ -6,13 +6,18 @@ from typing import Annotated
 
 import typer
 
+from shade.cli.apply import predict, recluster, transform
 from shade.cli.data import data
 from shade.cli.demo import demo
+from shade.cli.exit_codes import EPILOG, guarded
+from shade.cli.fit import fit
+from shade.cli.info import info
 from shade.cli.paper import paper
 
 app = typer.Typer(
     name="shade",
     help="Deep density-based clustering: clusters of any shape, and the noise between them.",
+    epilog=EPILOG,
     no_args_is_help=True,
     add_completion=True,
     pretty_exceptions_enable=False,
@@ -36,11 +41,12 @@ def _options(
     pass
 
 
-app.command()(demo)
+for command in (fit, predict, transform, recluster, info, demo):
+    app.command()(guarded(command))
 app.add_typer(data, name="data")
 app.add_typer(paper, name="paper")
 
 
 def main() -> None:
     """Run the command line."""
-    app()
+    app(prog_name="shade")

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from shade.cli.errors import tell_errors
+from shade.cli.exit_codes import guarded
 
 data = typer.Typer(help="The benchmark datasets of the paper: what they are, and where.", no_args_is_help=True)
 
@@ -18,6 +18,7 @@ _Names = Annotated[list[str], typer.Argument(help="Names as `shade data list` sh
 
 
 @data.command("list")
+@guarded
 def list_datasets(folder: _Folder = None) -> None:
     """List all datasets, and which of them are here."""
     from shade.data import DATASETS, data_folder
@@ -35,24 +36,24 @@ def list_datasets(folder: _Folder = None) -> None:
 
 
 @data.command("get")
+@guarded
 def get_datasets(names: _Names, folder: _Folder = None) -> None:
     """Fetch datasets from their publishers."""
     from shade.data import data_folder, load_dataset
 
     for name in names:
-        with tell_errors():
-            dataset = load_dataset(name, folder=folder)
+        dataset = load_dataset(name, folder=folder)
         typer.echo(f"{name}: {len(dataset.X)} samples in {(folder or data_folder()) / f'{name}.npz'}")
 
 
 @data.command("describe")
+@guarded
 def describe_dataset(name: Annotated[str, typer.Argument(help="Name of a dataset.")], folder: _Folder = None) -> None:
     """Tell all that is known about a dataset, and check the file that is here."""
     from shade.data import data_folder, load_dataset
     from shade.data.datasets import find_dataset, hash_arrays
 
-    with tell_errors():
-        info = find_dataset(name)
+    info = find_dataset(name)
     path = (folder or data_folder()) / f"{name}.npz"
     state = "not here"
     if path.exists():

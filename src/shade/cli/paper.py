@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from shade.cli.errors import tell_errors
+from shade.cli.exit_codes import guarded
 
 paper = typer.Typer(help="The tables and figures of the paper, run again.", no_args_is_help=True)
 
@@ -23,6 +23,7 @@ _DATABASE = Path("paper.sqlite")
 
 
 @paper.command("run")
+@guarded
 def run_table(
     table: _Table,
     datasets: Annotated[str, typer.Option(help="Names with commas between; those at hand if not given.")] = "",
@@ -35,26 +36,26 @@ def run_table(
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Run again what failed.")] = False,
 ) -> None:
     """Run the methods of a table; what is stored already is not run again, so stop and go on as you like."""
-    with tell_errors():
-        from shade.experiments import Method, run_experiments
-        from shade.experiments.methods import shorten
-        from shade.experiments.tables import methods_of
+    from shade.experiments import Method, run_experiments
+    from shade.experiments.methods import shorten
+    from shade.experiments.tables import methods_of
 
-        names = ["SHADE" if name == "SHADE_1nn" else name for name in _split(methods)]
-        chosen = [Method(name) for name in names] or methods_of(table)
-        if epochs is not None:
-            chosen = [shorten(method, epochs) for method in chosen]
-        wanted = _split(datasets) or None
-        try:
-            run_experiments(
-                table, wanted, chosen, seeds, database=database, device=device, jobs=jobs, retry_failed=retry_failed
-            )
-        except KeyboardInterrupt:
-            typer.echo(f"Stopped. What ended is in {database}; the same command goes on from there.", err=True)
-            raise typer.Exit(130) from None
+    names = ["SHADE" if name == "SHADE_1nn" else name for name in _split(methods)]
+    chosen = [Method(name) for name in names] or methods_of(table)
+    if epochs is not None:
+        chosen = [shorten(method, epochs) for method in chosen]
+    wanted = _split(datasets) or None
+    try:
+        run_experiments(
+            table, wanted, chosen, seeds, database=database, device=device, jobs=jobs, retry_failed=retry_failed
+        )
+    except KeyboardInterrupt:
+        typer.echo(f"Stopped. What ended is in {database}; the same command goes on from there.", err=True)
+        raise typer.Exit(130) from None
 
 
 @paper.command("table")
+@guarded
 def show_table(
     table: _Table,
     database: _Database = _DATABASE,
@@ -68,11 +69,11 @@ def show_table(
     if not entries:
         typer.echo(f"No runs of {table} are stored in {database}. Make some with: shade paper run {table}", err=True)
         raise typer.Exit(1)
-    with tell_errors():
-        typer.echo(format_table(entries, kind), nl=False)
+    typer.echo(format_table(entries, kind), nl=False)
 
 
 @paper.command("figure")
+@guarded
 def draw_figure(
     figure: Annotated[
         str, typer.Argument(help="1, 2, noise, dimensions, mu, batch_size, loss or har.", metavar="FIGURE")
@@ -83,10 +84,9 @@ def draw_figure(
 ) -> None:
     """Draw a figure of the paper: 1 and 2 train, the others show the runs of `shade paper run`."""
     path = output or Path(f"figure-{figure}.png")
-    with tell_errors():
-        from shade.experiments.figures import draw_figure as draw
+    from shade.experiments.figures import draw_figure as draw
 
-        draw(figure, database=database, device=device).savefig(path, dpi=130)
+    draw(figure, database=database, device=device).savefig(path, dpi=130)
     typer.echo(str(path))
 
 

@@ -33,7 +33,7 @@ class DatasetInfo:
     files : tuple of SourceFile
         Empty for what cannot be fetched.
     reader : str
-        The function of `shade.data.readers` that turns the files into arrays.
+        The function of `shade.data.publishers` that turns the files into arrays.
     sha256 : str
         Of the arrays (`hash_arrays`), empty where unknown.
     part_of : str

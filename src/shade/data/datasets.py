@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 
 from shade._arrays import AnyArray, IntArray
-from shade._errors import ShadeError
+from shade._errors import DataError
 from shade.data.catalogue import DATASETS, DatasetInfo
 
 
-class DatasetError(ShadeError, LookupError):
+class DatasetError(DataError, LookupError):
     """A dataset is unknown, not there, or not what it should be."""
 
 
@@ -89,7 +89,7 @@ def load_dataset(name: str, *, folder: str | os.PathLike[str] | None = None, dow
     if not path.exists():
         if not download:
             raise DatasetError(f"The dataset {name!r} is not in {path.parent}. Fetch it with: shade data get {name}")
-        from shade.data.readers import fetch_dataset
+        from shade.data.publishers import fetch_dataset
 
         fetch_dataset(info, path)
     with np.load(path, allow_pickle=False) as file:

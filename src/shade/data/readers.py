@@ -1,282 +1,162 @@
-"""From the files of the publishers to the arrays of the cache."""
+"""From a file, a folder or standard input to samples."""
 
 from __future__ import annotations
 
-import gzip
-import io
-import re
-import tarfile
-import tempfile
-import warnings
-import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Collection, Sequence
+from os import PathLike
 from pathlib import Path
-from typing import Any
 
-import numpy as np
+from shade._arrays import FloatArray
+from shade._errors import DataError
+from shade._validation import Whole, check_choice, check_parameter
+from shade.data.arrays import read_h5ad, read_npy, read_npz, read_zarr, samples_of_array
+from shade.data.frames import VIDEO_SUFFIXES, read_frames
+from shade.data.images import IMAGE_SUFFIXES, read_images
+from shade.data.samples import MISSING, Samples, resolve_missing
+from shade.data.tables import TextFormat, read_parquet, read_text_table, samples_of_table
 
-from shade._arrays import AnyArray
-from shade._errors import ShadeWarning
-from shade.data.catalogue import DatasetInfo
-from shade.data.datasets import DatasetError, hash_arrays
-from shade.data.download import download_file
-
-Arrays = tuple[AnyArray, AnyArray]
-Files = dict[str, bytes]  # path in an archive, or name, and content
-
-WEIZMANN_ACTIONS = ("walk", "run", "jump", "side", "bend", "wave1", "wave2", "pjump", "jack", "skip")
-WEIZMANN_PERSONS = ("daria", "denis", "eli", "ido", "ira", "lena", "lyova", "moshe", "shahar")
-KECK_SIZE = (200, 200)
-KECK_GESTURES = 15  # 14, and none
+TEXT_SUFFIXES = frozenset({".csv", ".tsv", ".tab", ".txt"})
+ZARR_FILES = (".zarray", ".zgroup", "zarr.json")
+READABLE = "csv, tsv, parquet, npy, npz, zarr, h5ad, a folder or zip of images, a video or a folder of videos"
 
 
-def fetch_dataset(info: DatasetInfo, path: Path) -> None:
-    """Fetch the files of a dataset, convert them, and store the arrays at `path`, all or nothing."""
-    if not info.files:
-        raise DatasetError(
-            f"The dataset {info.name!r} ({info.note}) is not published in this form and cannot be fetched. Put "
-            f"{path.name} into {path.parent}, or use {info.part_of!r}."
-        )
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{info.name}.", dir=path.parent) as folder:
-        sources = []
-        for file in info.files:
-            sources.append(Path(folder) / file.name)
-            download_file(file.url, sources[-1], sha256=file.sha256)
-        X, y = READERS[info.reader](sources)
-        y = y.astype(np.int32)
-        if info.sha256 and hash_arrays(X, y) != info.sha256:
-            warnings.warn(
-                f"What was made of the publisher's files of {info.name!r} is not, to the last bit, the data that "
-                "results were published with here: the publisher or a decoder may have changed.",
-                ShadeWarning,
-                stacklevel=2,
-            )
-        finished = Path(folder) / path.name
-        np.savez_compressed(finished, X=X, y=y)
-        finished.replace(path)
+def read_samples(
+    path: str | PathLike[str],
+    *,
+    label: str | None = None,
+    id: str | None = None,
+    drop: Collection[str] = (),
+    drop_non_numeric: bool = False,
+    missing: str = "refuse",
+    means: FloatArray | None = None,
+    columns: Sequence[str] | None = None,
+    key: str | None = None,
+    header: bool | None = None,
+    delimiter: str | None = None,
+    decimal: str = ".",
+    empty: Collection[str] = (),
+    encoding: str = "utf8",
+    resize: tuple[int, int] | None = None,
+    every: int = 1,
+) -> Samples:
+    """Read data to cluster: a table, arrays, pictures or videos. Nothing is left out or made up without being told.
 
+    Parameters
+    ----------
+    path : str or path
+        A csv, tsv, parquet, npy, npz, zarr or h5ad file; a folder or zip of images; a video or a folder of videos;
+        "-" reads csv from standard input.
+    label : str, optional
+        Column with known groups, which are kept apart from the features. For files of arrays the name of another
+        array or the number of a column; for images and videos "folder", or "file" for the frames of videos.
+    id : str, optional
+        Column that says what each row is called.
+    drop : collection of str, default=()
+        Columns to leave out.
+    drop_non_numeric : bool, default=False
+        Leave out all columns that are not numbers. If False, such columns are an error.
+    missing : {"refuse", "mean", "drop-rows", "drop-columns"}, default="refuse"
+        What becomes of empty cells, NaN and infinity.
+    means : ndarray, optional
+        With missing="mean", a mean for each column to use instead of the data's own.
+    columns : sequence of str, optional
+        The columns of a table to read, all of which must be there. If None, all.
+    key : str, optional
+        The array of an npz file or zarr group, "X" if None; the layer or embedding of an h5ad file.
+    header : bool, optional
+        Whether the first line of a csv holds names. If None, it does, and numbers alone are an error.
+    delimiter : str, optional
+        What separates the columns of a csv. If None, found from the first line.
+    decimal : str, default="."
+        The decimal point of a csv.
+    empty : collection of str, default=()
+        Text of a csv that stands for an empty cell, besides the usual such as NA.
+    encoding : str, default="utf8"
+        The encoding of the text of a csv.
+    resize : tuple of int, optional
+        Width and height to bring pictures to.
+    every : int, default=1
+        Take one frame of a video in so many.
 
-def read_densired(sources: list[Path]) -> Arrays:
-    """One matrix, the labels in its last column."""
-    table = np.load(sources[0], allow_pickle=False)
-    return table[:, :-1].astype(np.float32), table[:, -1]
+    Returns
+    -------
+    Samples
 
-
-def read_letter(sources: list[Path]) -> Arrays:
-    """Lines of a letter and sixteen integers."""
-    text = _find(_unpack(sources[0]), r"letter-recognition\.data$").decode()
-    cells = [line.split(",") for line in text.split()]
-    return np.array([row[1:] for row in cells], np.uint8), np.array([ord(row[0]) - ord("A") for row in cells])
-
-
-def read_htru2(sources: list[Path]) -> Arrays:
-    """Eight numbers and a class a line."""
-    table = _read_table(_find(_unpack(sources[0]), r"HTRU_2\.csv$"), ",")
-    return table[:, :-1].astype(np.float32), table[:, -1]
-
-
-def read_pendigits(sources: list[Path]) -> Arrays:
-    """Training rows, then test rows, the class last."""
-    return _read_digits(sources[0], "pendigits")
-
-
-def read_optdigits(sources: list[Path]) -> Arrays:
-    """Training rows, then test rows, the class last."""
-    return _read_digits(sources[0], "optdigits")
-
-
-def read_har(sources: list[Path]) -> Arrays:
-    """Training rows, then test rows; features and classes in files of their own."""
-    files = _unpack(sources[0])
-    X, y = (
-        np.concatenate([_read_table(_find(files, rf"(^|/){part}/{kind}_{part}\.txt$")) for part in ("train", "test")])
-        for kind in ("X", "y")
-    )
-    return X.astype(np.float32), y[:, 0] - 1
-
-
-def read_mice(sources: list[Path]) -> Arrays:
-    """An Excel sheet: the 3 rows with 43 or more gaps are dropped, then the columns with any gap."""
-    import pandas
-
-    sheet = pandas.read_excel(io.BytesIO(_find(_unpack(sources[0]), r"Data_Cortex_Nuclear\.xls$")))
-    classes = np.unique(sheet["class"], return_inverse=True)[1]
-    values = sheet.drop(columns=["MouseID", "Genotype", "Treatment", "Behavior", "class"]).to_numpy(np.float64)
-    kept = np.isnan(values).sum(axis=1) < 43
-    values = values[kept]
-    return values[:, ~np.isnan(values).any(axis=0)].astype(np.float32), classes[kept]
-
-
-def read_tcga(sources: list[Path]) -> Arrays:
-    """Genes a column, cancers in a file of their own; genes that are the same in all samples are dropped."""
-    files = _unpack(sources[0])
-    lines = _find(files, r"(^|/)data\.csv$").decode().splitlines()[1:]
-    X = np.array([line.split(",")[1:] for line in lines], np.float64)
-    labels = [line.split(",")[1] for line in _find(files, r"(^|/)labels\.csv$").decode().splitlines()[1:]]
-    return X[:, np.ptp(X, axis=0) > 0].astype(np.float32), np.unique(labels, return_inverse=True)[1]
-
-
-def read_usps(sources: list[Path]) -> Arrays:
-    """Lines of a digit and 256 grey values in [−1, 1], which are mapped to [0, 1]."""
-    table = np.concatenate([_read_table(gzip.decompress(path.read_bytes())) for path in sources])
-    return ((table[:, 1:] + 1.0) / 2.0).astype(np.float32), table[:, 0]
-
-
-def read_idx(sources: list[Path]) -> Arrays:
-    """Images and labels of training and test in the format of MNIST."""
-    images, labels, test_images, test_labels = (_read_idx(gzip.decompress(path.read_bytes())) for path in sources)
-    return np.concatenate([images, test_images]), np.concatenate([labels, test_labels])
-
-
-def read_coil20(sources: list[Path]) -> Arrays:
-    """Pictures by object, then by pose."""
-    return _read_coil(sources[0], 20)
-
-
-def read_coil100(sources: list[Path]) -> Arrays:
-    """Pictures by object, then by pose."""
-    return _read_coil(sources[0], 100)
-
-
-def read_cmu_faces(sources: list[Path]) -> Arrays:
-    """Quarter-size pictures by file name; the class is the person."""
-    files = _unpack(sources[0])
-    names = sorted((name for name in files if name.endswith("_4.pgm")), key=lambda name: Path(name).name)
-    persons = [Path(name).name.split("_")[0] for name in names]
-    return np.stack([_read_image(files[name]) for name in names]), np.unique(persons, return_inverse=True)[1]
-
-
-def read_weizmann(sources: list[Path]) -> Arrays:
-    """All frames of all videos, 144 × 180 × 3; the class is the pair of person and action."""
-    frames, labels = [], []
-    for name, content in sorted(_merge(sources).items(), key=lambda item: Path(item[0]).name):
-        if not name.endswith(".avi"):
-            continue
-        person, action = Path(name).stem.split("_")[:2]
-        if action not in WEIZMANN_ACTIONS:
-            action = action.rstrip("12")  # done twice by that person
-        frames.append(np.stack(list(read_frames(content))))
-        label = WEIZMANN_PERSONS.index(person) * len(WEIZMANN_ACTIONS) + WEIZMANN_ACTIONS.index(action)
-        labels.append(np.full(len(frames[-1]), label))
-    return np.concatenate(frames), np.concatenate(labels)
-
-
-def read_keck(sources: list[Path]) -> Arrays:
-    """All frames of all videos, 200 × 200 × 3; the class is the pair of person and gesture, none being a gesture."""
-    archive, sequences = sources
-    ranges = _read_sequences(sequences.read_text())
-    frames, labels = [], []
-    for name, content in sorted(_unpack(archive).items()):
-        found = re.search(r"(training|testing) ?files/person(\d+)_gesture(\d+)[^/]*\.avi$", name)
-        if not found:
-            continue
-        part, person, gesture = found[1], int(found[2]), int(found[3])
-        frames.append(np.stack(list(read_frames(content, KECK_SIZE))))
-        gestures = np.zeros(len(frames[-1]), np.int64)
-        for first, last in ranges[part, person, gesture]:
-            gestures[first : last + 1] = gesture
-        labels.append((person - 1) * KECK_GESTURES + gestures)
-    return np.concatenate(frames), np.concatenate(labels)
-
-
-def read_frames(content: bytes, size: tuple[int, int] | None = None) -> Iterator[AnyArray]:
-    """Frames of a video as height × width × 3 arrays, reduced to (height, width) by averaging if given."""
-    try:
-        import av
-    except ImportError as error:
-        raise ImportError("Reading videos needs PyAV: pip install av") from error
-    with av.open(io.BytesIO(content), "r") as video:
-        for frame in video.decode(video=0):
-            if size is not None:
-                frame = frame.reformat(width=size[1], height=size[0], interpolation="AREA")  # noqa: PLW2901
-            yield frame.to_ndarray(format="rgb24")
-
-
-def _read_sequences(text: str) -> dict[tuple[str, int, int], list[tuple[int, int]]]:
-    """Which frames of which video show its gesture: "person 1_gesture2 ... frames 10-40, 60-90" a line."""
-    ranges, part = {}, "training"
-    for line in text.splitlines():
-        if line.lower().startswith("testing set"):
-            part = "testing"
-        found = re.match(r"person ?(\d+)_gesture ?(\d+).*frames\s+(.*)", line)
-        if found:
-            pairs = re.findall(r"(\d+)\s*-\s*(\d+)", found[3])
-            ranges[part, int(found[1]), int(found[2])] = [(int(first), int(last)) for first, last in pairs]
-    return ranges
-
-
-def _read_digits(source: Path, name: str) -> Arrays:
-    files = _unpack(source)
-    table = np.concatenate([_read_table(_find(files, rf"{name}\.{part}$"), ",") for part in ("tra", "tes")])
-    return table[:, :-1].astype(np.uint8), table[:, -1]
-
-
-def _read_coil(source: Path, n_objects: int) -> Arrays:
-    files = {re.sub(r".*/", "", name): content for name, content in _unpack(source).items()}
-    step = 5 if n_objects == 100 else 1  # poses are named by their angle, or numbered
-    names = [f"obj{thing}__{pose * step}.png" for thing in range(1, n_objects + 1) for pose in range(72)]
-    return np.stack([_read_image(files[name]) for name in names]), np.repeat(np.arange(n_objects), 72)
-
-
-def _read_table(content: bytes, delimiter: str | None = None) -> AnyArray:
-    return np.loadtxt(io.BytesIO(content), delimiter=delimiter, ndmin=2)
-
-
-def _read_idx(content: bytes) -> AnyArray:
-    dimensions = content[3]
-    shape = np.frombuffer(content, ">i4", dimensions, 4)
-    return np.frombuffer(content, np.uint8, offset=4 + 4 * dimensions).reshape(shape)
-
-
-def _read_image(content: bytes) -> AnyArray:
-    try:
-        from PIL import Image
-    except ImportError as error:
-        raise ImportError("Reading pictures needs Pillow: pip install pillow") from error
-    with Image.open(io.BytesIO(content)) as image:
-        return np.asarray(image)
-
-
-def _unpack(path: Path) -> Files:
-    """All files of an archive, those of archives inside it included."""
-    return dict(_members(path.name, path.read_bytes()))
-
-
-def _merge(paths: list[Path]) -> Files:
-    return {name: content for path in paths for name, content in _unpack(path).items()}
-
-
-def _members(name: str, content: bytes) -> Iterator[tuple[str, bytes]]:
-    if name.endswith(".zip"):
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            for entry in archive.infolist():
-                if not entry.is_dir():
-                    yield from _members(entry.filename, archive.read(entry))
-    elif name.endswith((".tar.gz", ".tgz", ".tar")):
-        with tarfile.open(fileobj=io.BytesIO(content)) as archive:
-            for member in archive:
-                file = archive.extractfile(member)
-                if file is not None:
-                    yield from _members(member.name, file.read())
+    Examples
+    --------
+    >>> import numpy as np, pathlib, tempfile
+    >>> from shade.data import read_samples
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "rows.npy"
+    >>> np.save(path, np.ones((5, 3)))
+    >>> read_samples(path).rows.shape
+    (5, 3)
+    """
+    check_choice("missing", missing, MISSING, "read_samples")
+    check_parameter("every", every, Whole(1), "read_samples")
+    if str(path) == "-":
+        suffix, where = ".csv", None
     else:
-        yield name, content
+        where = Path(path)
+        suffix = _kind_of(where)
+    others = [name for name in (label, id) if name is not None]
+    if suffix in TEXT_SUFFIXES or suffix == ".parquet":
+        table, notes = (
+            (read_parquet(Path(path)), [])
+            if suffix == ".parquet"
+            else read_text_table(where, TextFormat(header, delimiter, decimal, tuple(empty), encoding))
+        )
+        samples = samples_of_table(
+            table, "standard input" if where is None else str(where), label=label, id=id, drop=drop,
+            drop_non_numeric=drop_non_numeric, columns=columns, notes=notes,
+        )  # fmt: skip
+    elif suffix in (".npy", ".npz", ".zarr"):
+        read = {".npz": read_npz, ".zarr": read_zarr}.get(suffix)
+        array, named = (read_npy(Path(path)), {}) if read is None else read(Path(path), key, others)
+        samples = samples_of_array(array, str(path), label=label, id=id, drop=drop, others=named)
+    elif suffix == ".h5ad":
+        samples = read_h5ad(Path(path), key=key, label=label, id=id, drop=drop, columns=columns)
+    elif id is not None or drop:
+        raise DataError(
+            f"{path} holds pictures, which have no columns for --id or --drop: files are named by themselves."
+        )
+    elif suffix == "video":
+        samples = read_frames(Path(path), label=label, resize=resize, every=every)
+    else:
+        samples = read_images(Path(path), label=label, resize=resize)
+    return resolve_missing(samples, missing, means, all_columns=columns is not None)
 
 
-def _find(files: Files, pattern: str) -> bytes:
-    for name, content in files.items():
-        if re.search(pattern, name):
-            return content
-    raise DatasetError(
-        f"The publisher's archive holds no file like {pattern!r}: it has {', '.join(sorted(files)[:8])}."
-    )
+def _kind_of(path: Path) -> str:
+    """The suffix that says how to read a path; "images" or "video" for those."""
+    if not path.exists():
+        raise DataError(f"{path} does not exist.")
+    if path.is_dir():
+        return _kind_of_folder(path)
+    if path.stat().st_size == 0:
+        raise DataError(f"{path} is empty.")
+    suffix = path.suffix.lower()
+    if suffix in (".gz", ".bz2"):
+        suffix = Path(path.stem).suffix.lower()
+    if path.name.lower().endswith(".zarr.zip"):
+        return ".zarr"
+    if suffix in VIDEO_SUFFIXES:
+        return "video"
+    if suffix == ".zip":
+        return "images"
+    if suffix in TEXT_SUFFIXES | {".parquet", ".npy", ".npz", ".h5ad"}:
+        return suffix
+    if suffix in IMAGE_SUFFIXES:
+        raise DataError(f"{path} is one image. Give a folder or a zip of images.")
+    raise DataError(f"{path} ends in {path.suffix or 'nothing'!r}, which is none of: {READABLE}.")
 
 
-#: Readers by the name that the table of datasets gives.
-READERS: dict[str, Callable[[list[Path]], Any]] = {
-    reader.__name__: reader
-    for reader in (
-        read_densired, read_letter, read_htru2, read_pendigits, read_optdigits, read_har, read_mice, read_tcga,
-        read_usps, read_idx, read_coil20, read_coil100, read_cmu_faces, read_weizmann, read_keck,
-    )
-}  # fmt: skip
+def _kind_of_folder(path: Path) -> str:
+    if any((path / name).exists() for name in ZARR_FILES):
+        return ".zarr"
+    suffixes = {file.suffix.lower() for file in path.rglob("*") if file.is_file() and not file.name.startswith(".")}
+    images, videos = bool(suffixes & IMAGE_SUFFIXES), bool(suffixes & VIDEO_SUFFIXES)
+    if images and videos:
+        raise DataError(f"The folder {path} holds images and videos. Put them into folders of their own.")
+    if not images and not videos:
+        raise DataError(f"The folder {path} holds neither images nor videos nor a zarr store.")
+    return "video" if videos else "images"

@@ -103,21 +103,24 @@ def build_network(
     A module of the user's is copied, never changed; its weights are drawn anew only if `fresh`, as the later members
     of an ensemble need.
     """
+    module = outline_network(network, sample_shape, embedding_size)
     if isinstance(network, nn.Module):
-        module = copy.deepcopy(network)
         if fresh:
             _draw_own_weights(module, generator)
         return module
-    # Made without drawing from torch's global generator, then drawn from the local one.
-    with torch.device("meta"):
-        if isinstance(network, str):
-            module = ConvolutionalAutoencoder(sample_shape, embedding_size)
-        else:
-            hidden = cast(Sequence[int], network)
-            module = FeedForwardAutoencoder(math.prod(sample_shape), hidden, embedding_size)
     module.to_empty(device="cpu")
     _draw_weights(module, generator)
     return module
+
+
+def outline_network(network: object, sample_shape: Sequence[int], embedding_size: int) -> nn.Module:
+    """The network that the 'network' parameter describes, without memory for weights; a user's module is copied."""
+    if isinstance(network, nn.Module):
+        return copy.deepcopy(network)
+    with torch.device("meta"):  # draws nothing from torch's global generator
+        if isinstance(network, str):
+            return ConvolutionalAutoencoder(sample_shape, embedding_size)
+        return FeedForwardAutoencoder(math.prod(sample_shape), cast(Sequence[int], network), embedding_size)
 
 
 def _stack(sizes: Sequence[int]) -> nn.Sequential:

@@ -1,0 +1,165 @@
+"""Commands that use a model again: `predict`, `transform`, `recluster`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shade._errors import DataError, ModelFileError, ShadeError
+from shade.cli.arguments import (
+    DataArgument,
+    JsonOption,
+    ModelArgument,
+    OverwriteOption,
+    QuietOption,
+    TableOption,
+)
+from shade.cli.exit_codes import UsageError
+from shade.cli.fit import read_and_tell
+from shade.cli.messages import Messages
+from shade.cli.options import DATA, with_options
+from shade.cli.output import LABELS_NAME, MODEL_NAME, check_table_name, new_folder, write_table, writing
+
+if TYPE_CHECKING:
+    from shade._arrays import AnyArray
+    from shade.data import Samples
+
+
+@with_options(DATA)
+def predict(
+    *, model: ModelArgument, data: DataArgument, output: TableOption = None, quiet: QuietOption = False, **options: Any
+) -> None:
+    """Label new rows by a model: id, label and outlier score of each."""
+    check_table_name(output)
+    messages = Messages(quiet=quiet)
+    with messages.warnings_as_lines():
+        found = load_model(model)
+        samples = _read_for(found, data, DATA.take(options), messages)
+        try:
+            features = samples.to_features()
+            labels, scores = found.predict(features), -found.score_samples(features)
+        except ValueError as error:
+            raise error if isinstance(error, ShadeError) else DataError(f"{samples.source}: {error}") from None
+        write_table({"id": samples.ids, "label": labels, "outlier_score": scores}, output)
+        noise = float((labels < 0).mean())
+        messages.say(f"labelled {len(labels)} rows: {found.n_clusters_} clusters, {noise:.1%} noise")
+
+
+@with_options(DATA)
+def transform(
+    *, model: ModelArgument, data: DataArgument, output: TableOption = None, quiet: QuietOption = False, **options: Any
+) -> None:
+    """Embed rows by a model: id and one column a dimension of the embedding."""
+    check_table_name(output)
+    messages = Messages(quiet=quiet)
+    with messages.warnings_as_lines():
+        found = load_model(model)
+        if not hasattr(found, "transform"):
+            raise UsageError(f"{model} holds a {type(found).__name__}, which clusters points but does not embed them.")
+        samples = _read_for(found, data, DATA.take(options), messages)
+        try:
+            embedded = found.transform(samples.to_features())
+        except ValueError as error:
+            raise error if isinstance(error, ShadeError) else DataError(f"{samples.source}: {error}") from None
+        columns = {f"embedding_{index}": column for index, column in enumerate(embedded.T)}
+        write_table({"id": samples.ids, **columns}, output)
+
+
+def recluster(
+    model: ModelArgument,
+    n_clusters: Annotated[int | None, typer.Option(help="The most stable clustering with so many clusters.")] = None,
+    min_points: Annotated[int | None, typer.Option(help="Build the tree anew for another density.")] = None,
+    distance: Annotated[float | None, typer.Option(help="Cut the tree at a distance, as DBSCAN* does.")] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Folder for the results; labels go to standard output if left out."),
+    ] = None,
+    overwrite: OverwriteOption = False,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Choose other clusters from the tree of a model, without training again."""
+    from contextlib import nullcontext
+
+    if n_clusters is None and min_points is None and distance is None:
+        raise UsageError("say which clustering: --n-clusters, --min-points or --distance.")
+    messages = Messages(quiet=quiet)
+    with nullcontext(None) if output is None else new_folder(output, overwrite=overwrite) as folder:
+        found = load_model(model)
+        try:
+            other = found.recluster(n_clusters=n_clusters, min_points=min_points, distance=distance)
+        except ValueError as error:
+            raise error if isinstance(error, ShadeError) else UsageError(str(error)) from None
+        from shade.cli.results import describe_clusters, labels_table, show_results, write_results
+
+        ids = _ids_beside(model, len(other.labels_))
+        summary = {**describe_clusters(other), "parameters": {"min_points": other.min_points}}
+        summary["chosen_by"] = {"n_clusters": n_clusters, "min_points": min_points, "distance": distance}
+        if folder is not None and output is not None:
+            with writing(output):
+                write_results(other, folder, ids, summary, None, messages)
+    if output is None and not as_json:
+        write_table(labels_table(other, ids), None)
+    else:
+        show_results(summary, output, as_json=as_json)
+
+
+def load_model(path: Path) -> Any:
+    """Load a model file, or the one in a folder of results."""
+    from shade.estimator import load
+
+    try:
+        return load(model_file(path))
+    except OSError as error:
+        raise ModelFileError(f"{path} cannot be read: {error.strerror or error}.") from None
+
+
+def model_file(path: Path) -> Path:
+    """The file itself, or the one in a folder of results."""
+    if path.is_dir():
+        if not (path / MODEL_NAME).exists():
+            raise ModelFileError(f"The folder {path} holds no {MODEL_NAME}.")
+        return path / MODEL_NAME
+    return path
+
+
+def _read_for(model: Any, data: str, options: dict[str, Any], messages: Messages) -> Samples:
+    """Read rows with the columns and, for missing values, the means of a model."""
+    from shade.data.samples import counted
+
+    names = getattr(model, "feature_names_in_", None)
+    if names is not None:
+        options["columns"] = [str(name) for name in names]
+    if options["missing"] == "drop-columns":
+        raise UsageError("--missing drop-columns is for shade fit: a model needs all its columns.")
+    if options["missing"] == "mean":
+        means = getattr(getattr(model, "_standardizer", None), "mean", None)
+        if means is None or len(means) != model.n_features_in_:
+            raise UsageError("--missing mean needs a model that was standardized by feature. Use --missing drop-rows.")
+        options["means"] = means
+    samples = read_and_tell(data, options, messages)
+    if names is None or samples.feature_names is not None or samples.rows.ndim != 2:
+        return samples
+    if samples.rows.shape[1] != len(names):
+        found = counted(samples.rows.shape[1], "column")
+        raise DataError(f"{samples.source} has {found} without names, the model was trained on {len(names)}.")
+    messages.say("note: columns without names are taken in the order of those the model was trained on")
+    return replace(samples, feature_names=tuple(names))
+
+
+def _ids_beside(path: Path, n: int) -> AnyArray:
+    """The ids in the folder of results, if one was given; else the numbers of the rows."""
+    import csv
+
+    import numpy as np
+
+    beside = path / LABELS_NAME
+    if path.is_dir() and beside.exists():
+        with beside.open(newline="", encoding="utf-8") as file:
+            ids = [row["id"] for row in csv.DictReader(file)]
+        if len(ids) == n:
+            return np.array(ids)
+    return np.arange(n)

@@ -1,0 +1,98 @@
+"""`shade fit`: from a file to clusters."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shade._errors import DataError, DeviceError, ShadeError
+from shade.cli.arguments import DataArgument, FolderOption, JsonOption, OverwriteOption, QuietOption
+from shade.cli.exit_codes import UsageError
+from shade.cli.messages import Messages
+from shade.cli.options import DATA, MODEL, with_options
+from shade.cli.output import new_folder, writing
+
+if TYPE_CHECKING:
+    from shade.data import Samples
+    from shade.estimator import SHADE
+
+
+@with_options(DATA, MODEL)
+def fit(
+    *,
+    data: DataArgument,
+    output: FolderOption = Path("shade-result"),
+    overwrite: OverwriteOption = False,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    **options: Any,
+) -> None:
+    """Train on data, cluster it, and write the model, labels, embedding, summary and report into a folder."""
+    messages = Messages(quiet=quiet)
+    with new_folder(output, overwrite=overwrite) as folder, messages.warnings_as_lines():
+        samples = read_and_tell(data, DATA.take(options), messages)
+        started = time.perf_counter()
+        model = _train(samples, MODEL.take(options), messages)
+        seconds = round(time.perf_counter() - started, 3)
+        summary = _summarise(model, samples, seconds)
+
+        from shade.cli.results import show_results, write_results
+
+        with writing(output):
+            write_results(model, folder, samples.ids, summary, samples, messages)
+    show_results(summary, output, as_json=as_json)
+
+
+def read_and_tell(data: str, options: dict[str, Any], messages: Messages) -> Samples:
+    """Read samples and say what they are and what was done to them."""
+    from shade.data import read_samples
+
+    messages.say(f"reading {'standard input' if data == '-' else data}")
+    try:
+        samples = read_samples(data, **options)
+    except OSError as error:
+        raise DataError(f"{data} cannot be read: {error.strerror or error}.") from None
+    shape = " x ".join(map(str, samples.rows.shape[1:]))
+    what = {"table": f"rows of {shape} columns", "images": f"images of {shape}", "frames": f"frames of {shape}"}
+    messages.say(f"{len(samples)} {what[samples.kind]}")
+    for note in samples.notes:
+        messages.say(f"note: {note}")
+    return samples
+
+
+def _train(samples: Samples, parameters: dict[str, Any], messages: Messages) -> SHADE:
+    """Fit with progress; what is wrong with parameters is told apart from what is wrong with the data."""
+    messages.say("loading torch; compiling kernels takes a little longer the first time")
+    from shade.estimator import SHADE
+
+    try:
+        progress = None if messages.quiet else messages.progress(parameters["ensemble"])
+        model = SHADE(**parameters, callbacks=() if progress is None else (progress,))
+        model._check_parameters()
+    except ValueError as error:
+        raise error if isinstance(error, DeviceError) else UsageError(str(error)) from None
+    try:
+        return model.fit(samples.to_features())
+    except ValueError as error:
+        raise error if isinstance(error, ShadeError) else DataError(str(error)) from None
+    finally:
+        if progress is not None:
+            progress.close()
+
+
+def _summarise(model: SHADE, samples: Samples, seconds: float) -> dict[str, Any]:
+    from shade import __version__
+    from shade.cli.results import describe_clusters, describe_samples
+
+    parameters = {name: value for name, value in model.get_params().items() if name not in MODEL.left_out}
+    losses = {name: value for name, value in model.history_[-1].items() if name.endswith("loss")}
+    return {
+        "shade": __version__,
+        **describe_clusters(model),
+        "seconds": seconds,
+        "epochs": model.n_iter_,
+        "losses": losses,
+        "parameters": parameters,
+        "data": describe_samples(samples, model.labels_),
+    }

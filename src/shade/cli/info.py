@@ -1,0 +1,42 @@
+"""`shade info`: what a model file holds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import typer
+
+from shade._errors import ModelFileError
+from shade.cli.arguments import JsonOption, ModelArgument
+
+
+def info(model: ModelArgument, as_json: JsonOption = False) -> None:
+    """Check a model file and tell what it holds."""
+    from shade.cli.apply import model_file
+    from shade.cli.output import write_json
+    from shade.model_file import read_model_file
+    from shade.saved_state import describe_model
+
+    path = model_file(model)
+    try:
+        described = describe_model(read_model_file(path))
+        described["bytes"] = path.stat().st_size
+    except OSError as error:
+        raise ModelFileError(f"{path} cannot be read: {error.strerror or error}.") from None
+    if as_json:
+        write_json(described)
+        return
+    parameters = described.pop("parameters")
+    for name, value in described.items():
+        typer.echo(f"{name.replace('_', ' '):18s}{_shown(value)}")
+    typer.echo("parameters")
+    for name, value in parameters.items():
+        typer.echo(f"  {name:22s}  {_shown(value)}")
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name.replace('_', ' ')} {_shown(part)}" for name, part in value.items())
+    if isinstance(value, list):
+        return ", ".join(map(_shown, value[:12])) + (f", … ({len(value)})" if len(value) > 12 else "")
+    return f"{value:.4g}" if isinstance(value, float) else "none" if value is None else str(value)

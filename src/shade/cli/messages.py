@@ -1,0 +1,46 @@
+"""Messages on standard error: what is being done, what was found on the way, and how far training is."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+class Messages:
+    """Lines for people; none of them if quiet."""
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self.quiet = quiet
+
+    @property
+    def console(self) -> Console:
+        """Standard error; without any colour or weight where NO_COLOR is set."""
+        from rich.console import Console
+
+        plain = bool(os.environ.get("NO_COLOR"))
+        return Console(stderr=True, quiet=self.quiet, highlight=False, color_system=None if plain else "auto")
+
+    def say(self, text: str) -> None:
+        """A line, as it is."""
+        self.console.print(text, markup=False, soft_wrap=True)
+
+    @contextmanager
+    def warnings_as_lines(self) -> Iterator[None]:
+        """Show warnings as one line each, without the place in the code."""
+        with warnings.catch_warnings():
+            warnings.showwarning = lambda message, *_: self.say(f"warning: {message}")
+            yield
+
+    def progress(self, networks: int) -> Any:
+        """A callback that shows how far training is: a bar on a terminal, a few lines elsewhere."""
+        from shade.cli.progress import TrainingBar, TrainingLines
+
+        console = self.console
+        moving = console.is_terminal and not console.is_dumb_terminal
+        return TrainingBar(console, networks) if moving else TrainingLines(self.say, networks)

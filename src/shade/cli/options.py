@@ -1,0 +1,154 @@
+"""Options made from the documentation of what they are given to, read without importing it: help stays quick."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from functools import cache, wraps
+from importlib.resources import files
+from typing import Annotated, Any
+
+import typer
+
+from shade.cli.exit_codes import UsageError
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter as its numpydoc tells it."""
+
+    name: str
+    kind: str
+    default: Any
+    help: str
+
+    @property
+    def choices(self) -> list[Any]:
+        """The values in braces, if it takes one of a few."""
+        found = re.match(r"\{.*?\}", self.kind)
+        return list(ast.literal_eval(f"[{found[0][1:-1]}]")) if found else []
+
+
+@dataclass(frozen=True)
+class Source:
+    """A documented callable, and which of its parameters are no options."""
+
+    module: str
+    name: str
+    panel: str
+    left_out: tuple[str, ...]
+
+    @property
+    def parameters(self) -> list[Parameter]:
+        """Its parameters that are options."""
+        return [found for found in documented_parameters(self.module, self.name) if found.name not in self.left_out]
+
+    def take(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """The values of its options, as the callable takes them."""
+        return {found.name: _to_python(found, options[found.name]) for found in self.parameters}
+
+
+# Functions cannot be given on a command line; how much is shown is told by --quiet.
+MODEL = Source("shade.estimator", "SHADE", "Model", ("callbacks", "verbose"))
+# The columns and means of a model are its own.
+DATA = Source("shade.data.readers", "read_samples", "Data", ("path", "columns", "means"))
+
+
+@cache
+def documented_parameters(module: str, name: str) -> tuple[Parameter, ...]:
+    """The parameters that the docstring of a class or function of a module lists."""
+    package, *path = module.split(".")
+    source = files(package).joinpath(*path[:-1], f"{path[-1]}.py").read_text(encoding="utf-8")
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == name:
+            text = ast.get_docstring(node) or ""
+            section = re.search(r"Parameters\n-+\n(.*?)(?:\n\n\w|\Z)", text, flags=re.DOTALL)
+            return tuple(_parse(section[1])) if section else ()
+    raise LookupError(f"{module} has no documented {name}")
+
+
+def with_options(*sources: Source) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Give a command that takes `**options` an option for each parameter of the sources."""
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(command)
+        def run(**options: Any) -> Any:
+            return command(**options)
+
+        signature = inspect.signature(command, eval_str=True)
+        own = [found for found in signature.parameters.values() if found.kind is not inspect.Parameter.VAR_KEYWORD]
+        made = [_make_option(found, source.panel) for source in sources for found in source.parameters]
+        run.__signature__ = signature.replace(parameters=[*own, *made])  # type: ignore[attr-defined]
+        run.__annotations__ = {found.name: found.annotation for found in [*own, *made]}
+        return run
+
+    return decorate
+
+
+def _parse(section: str) -> Iterable[Parameter]:
+    for entry in re.split(r"\n(?=\S)", section):
+        head, _, body = entry.partition("\n")
+        names, _, kind = head.partition(" : ")
+        found = re.search(r",? ?default=(.*)$", kind)
+        default = ast.literal_eval(found[1]) if found else None
+        for name in names.split(", "):
+            yield Parameter(name, kind[: found.start()] if found else kind, default, " ".join(body.split()))
+
+
+def _make_option(parameter: Parameter, panel: str) -> inspect.Parameter:
+    kind, default, flag = _type_of(parameter)
+    option = typer.Option(
+        flag, help=_help(parameter), rich_help_panel=panel, show_default=default not in (None, [], False)
+    )
+    return inspect.Parameter(
+        parameter.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, option]
+    )
+
+
+def _type_of(parameter: Parameter) -> tuple[Any, Any, str]:
+    """The type that typer parses, the default in that type, and the flag."""
+    flag = "--" + parameter.name.replace("_", "-")
+    if parameter.choices:
+        kind = Enum(parameter.name, {_text(value): _text(value) for value in parameter.choices})  # type: ignore[misc]
+        return kind, kind(_text(parameter.default)), flag
+    if parameter.kind.startswith("tuple of int"):
+        default = None if parameter.default is None else ",".join(map(str, parameter.default))
+        return str | None, default, flag
+    if parameter.kind.startswith("collection of str"):
+        return list[str], [], flag
+    if parameter.kind.startswith("bool"):
+        optional = parameter.default is None
+        return (bool | None, None, f"{flag}/--no-{flag[2:]}") if optional else (bool, parameter.default, flag)
+    plain = {"int": int, "float": float, "str": str}[re.split(r"\W", parameter.kind, maxsplit=1)[0]]
+    return (plain | None if parameter.default is None else plain), parameter.default, flag
+
+
+def _to_python(parameter: Parameter, value: Any) -> Any:
+    if isinstance(value, Enum):
+        return next(choice for choice in parameter.choices if _text(choice) == value.value)
+    if parameter.kind.startswith("tuple of int") and isinstance(value, str):
+        if f'"{value}"' in parameter.kind:
+            return value
+        parts = re.split(r"[,x]", value)
+        if not all(part.strip().isdigit() for part in parts):
+            raise UsageError(
+                f"--{parameter.name} takes {parameter.kind}, such as 64x48 or 64,48. Got {value!r} instead."
+            )
+        return tuple(map(int, parts))
+    return value
+
+
+def _help(parameter: Parameter) -> str:
+    """The description in words of a command line, where nothing is None."""
+    words = {"If None": "If left out", "if None": "if left out", "If False": "Otherwise"}
+    text = re.sub("|".join(words), lambda found: words[found[0]], parameter.help)
+    return text[:1].upper() + text[1:]
+
+
+def _text(value: Any) -> str:
+    """A choice as one writes it on a command line."""
+    return value if isinstance(value, str) else str(value).lower()

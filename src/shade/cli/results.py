@@ -1,0 +1,103 @@
+"""What a clustering leaves behind: files in a folder, and a few lines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shade.cli.messages import Messages
+from shade.cli.output import (
+    EMBEDDING_NAME,
+    LABELS_NAME,
+    MODEL_NAME,
+    REPORT_NAME,
+    SUMMARY_NAME,
+    write_json,
+    write_table,
+)
+
+if TYPE_CHECKING:
+    from shade._arrays import AnyArray
+    from shade.data import Samples
+    from shade.estimator import SHADE
+
+
+def labels_table(model: Any, ids: AnyArray) -> dict[str, AnyArray]:
+    """What is known of each training row."""
+    return {
+        "id": ids,
+        "label": model.labels_,
+        "probability": model.probabilities_,
+        "outlier_score": model.outlier_scores_,
+    }
+
+
+def describe_clusters(model: Any) -> dict[str, Any]:
+    """Numbers of a clustering, for summary.json."""
+    import numpy as np
+
+    labels = model.labels_
+    return {
+        "n_samples": len(labels),
+        "n_clusters": model.n_clusters_,
+        "n_noise": int(np.count_nonzero(labels < 0)),
+        "cluster_sizes": np.bincount(labels[labels >= 0], minlength=model.n_clusters_).tolist(),
+        "cluster_persistence": [float(value) for value in np.round(model.cluster_persistence_, 6)],
+    }
+
+
+def describe_samples(samples: Samples, labels: AnyArray) -> dict[str, Any]:
+    """What was read, and how far the clusters agree with known groups."""
+    described: dict[str, Any] = {
+        "source": samples.source, "kind": samples.kind, "shape": list(samples.rows.shape), "notes": list(samples.notes),
+    }  # fmt: skip
+    if samples.labels is not None:
+        from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
+
+        described["agreement"] = {
+            "adjusted_rand": float(adjusted_rand_score(samples.labels, labels)),
+            "normalized_mutual_information": float(normalized_mutual_info_score(samples.labels, labels)),
+        }
+    return described
+
+
+def write_results(
+    model: SHADE, folder: Path, ids: AnyArray, summary: dict[str, Any], samples: Samples | None, messages: Messages
+) -> None:
+    """Fill a folder aside; `samples` are for the report, which is left out where its packages are not there."""
+    import numpy as np
+
+    model.save(folder / MODEL_NAME)
+    write_table(labels_table(model, ids), folder / LABELS_NAME)
+    np.save(folder / EMBEDDING_NAME, model.embedding_)
+    write_json(summary, folder / SUMMARY_NAME)
+    try:
+        from shade.report import write_report  # type: ignore[import-not-found, unused-ignore]
+
+        write_report(model, folder / REPORT_NAME, samples=samples)
+    except ImportError as error:
+        if error.name == "shade.report":
+            return
+        messages.say(f"no {REPORT_NAME}: {error}")
+
+
+def show_results(summary: dict[str, Any], output: Path | None, *, as_json: bool) -> None:
+    """The answer, on standard output."""
+    import typer
+
+    if as_json:
+        write_json({**summary, **({} if output is None else {"output": str(output)})})
+        return
+    noise = summary["n_noise"] / summary["n_samples"]
+    typer.echo(f"rows            {summary['n_samples']}")
+    typer.echo(f"clusters found  {summary['n_clusters']}")
+    typer.echo(f"noise           {noise:.1%}")
+    sizes = summary["cluster_sizes"]
+    typer.echo(f"sizes           {', '.join(map(str, sizes[:12]))}{', …' if len(sizes) > 12 else ''}")
+    agreement = summary.get("data", {}).get("agreement")
+    if agreement is not None:
+        typer.echo(f"ARI with label  {agreement['adjusted_rand']:.3f}")
+    if "seconds" in summary:
+        typer.echo(f"time            {summary['seconds']:.1f} s")
+    if output is not None:
+        typer.echo(f"results in      {output}/")

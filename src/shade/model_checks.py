@@ -1,0 +1,130 @@
+"""Whether the contents of a model file make sense together, so that nothing later reads where it must not.
+
+Hashes only tell that a file is as it was written. Who wrote it may have written anything.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from shade._arrays import AnyArray, BoolArray
+from shade._errors import ModelFileError
+from shade.model_file import ModelContents
+
+MOST_FEATURES = 1 << 24  # of one sample, where no weights tell how many there are
+ESTIMATORS = ("SHADE", "DCTreeClustering")
+TREE = {
+    "order": np.int64, "reachability": np.float64, "left": np.int64, "right": np.int64, "height": np.float64,
+    "size": np.int64,
+}  # fmt: skip
+CLUSTERING = {
+    "labels": np.int64, "strengths": np.float64, "outlier_scores": np.float64, "stability": np.float64,
+    "persistence": np.float64, "limit": np.float64, "exemplars": np.int64,
+}  # fmt: skip
+
+
+def check_contents(contents: ModelContents) -> None:
+    """Check everything that can be checked without the network."""
+    description, arrays = contents.description, contents.arrays
+    _check_description(description)
+    deep = description["estimator"] == "SHADE"
+    kinds = {
+        "embedding": np.float32 if deep else np.float64,
+        "background": np.int64,
+        **{f"dc_tree.{name}": kind for name, kind in TREE.items()},
+        **{f"clustering.{name}": kind for name, kind in CLUSTERING.items()},
+        **({"standardizer.mean": np.float64, "standardizer.scale": np.float64} if deep else {}),
+    }
+    _require(set(arrays) == set(kinds), f"it holds the arrays {sorted(arrays)!s:.400}, not {sorted(kinds)}")
+    for name, kind in kinds.items():
+        _require(arrays[name].dtype == kind, f"{name} is of {arrays[name].dtype}, not {np.dtype(kind)}")
+        dimensions = 2 if name == "embedding" else 1
+        _require(arrays[name].ndim == dimensions, f"{name} has {arrays[name].ndim} dimensions, not {dimensions}")
+    n, columns = arrays["embedding"].shape
+    _require(n >= 2 and columns >= 1, f"the embedding has shape {(n, columns)}")
+    _require(np.isfinite(arrays["embedding"]), "the embedding has values that are no numbers")
+    features = math.prod(description["sample_shape"])
+    if deep:
+        _check_standardizer(arrays["standardizer.mean"], arrays["standardizer.scale"], features)
+    else:
+        _require(features == columns and not contents.tensors, f"it has {columns} columns, not {features}")
+    _check_tree(_part(arrays, "dc_tree."), n)
+    _check_clustering(_part(arrays, "clustering."), n)
+    background = arrays["background"]
+    _require((background >= 0) & (background < n), "there is background that is no row")
+    _require(arrays["clustering.labels"][background] == -1, "there is background in a cluster")
+    _require(n - len(np.unique(background)) >= 2, "there is nothing but background")
+
+
+def _check_description(description: Mapping[str, Any]) -> None:
+    kinds = {
+        "estimator": str, "versions": dict, "parameters": dict, "sample_shape": list, "history": list,
+        "feature_names": list,
+    }  # fmt: skip
+    for name, kind in kinds.items():
+        _require(isinstance(description.get(name), kind), f"the manifest has no {name} of type {kind.__name__}")
+    _require(description["estimator"] in ESTIMATORS, f"it is of a {description['estimator']!r:.80}")
+    shape, names = description["sample_shape"], description["feature_names"]
+    _require(0 < len(shape) < 8 and all(type(size) is int and size > 0 for size in shape), "the sample shape is none")
+    features = math.prod(shape)
+    _require(features <= MOST_FEATURES, f"samples have {features} features, more than {MOST_FEATURES}")
+    _require(all(isinstance(name, str) for name in names), "names of features are not text")
+    _require(len(names) in (0, features), f"there are {len(names)} names of {features} features")
+    for record in description["history"]:
+        numbers = isinstance(record, dict) and all(type(value) in (int, float) for value in record.values())
+        _require(numbers, "the history is not of numbers")
+    _require(all(isinstance(text, str) for text in description["versions"].values()), "versions are not text")
+    trees = ("batch", "complete") if description["estimator"] == "SHADE" else (None,)
+    _require(description.get("training_tree") in trees, "the tree of training is neither of batches nor complete")
+
+
+def _check_standardizer(mean: AnyArray, scale: AnyArray, features: int) -> None:
+    for name, values in (("mean", mean), ("scale", scale)):
+        _require(len(values) in (1, features), f"the {name} has {len(values)} entries for {features} features")
+        _require(np.isfinite(values), f"the {name} has values that are no numbers")
+    _require(len(mean) == len(scale), "mean and scale have different lengths")
+    _require(scale > 0, "the scale has values that are not positive")
+
+
+def _check_tree(tree: dict[str, AnyArray], n: int) -> None:
+    for name, values in tree.items():
+        expected = n if name in ("order", "reachability") else n - 1
+        _require(len(values) == expected, f"the {name} of the tree has {len(values)} entries, not {expected}")
+    order, reachability, height = tree["order"], tree["reachability"], tree["height"]
+    _require(np.array_equal(np.sort(order), np.arange(n)), "the order of the tree is not one of its rows")
+    _require(reachability[0] == np.inf, "the reachability of the tree does not begin with infinity")
+    _require(np.isfinite(height) & (height >= 0), "the tree has heights that are no distances")
+    _require(np.array_equal(np.sort(reachability[1:]), height), "heights and reachability of the tree disagree")
+    nodes = np.concatenate([tree["left"], tree["right"]])
+    _require(np.array_equal(np.sort(nodes), np.arange(2 * n - 2)), "the merges of the tree are not of its nodes")
+    made = np.maximum(tree["left"], tree["right"]) < n + np.arange(n - 1)
+    _require(made, "the tree merges nodes before they are made")
+    _require((tree["size"] >= 2) & (tree["size"] <= n), "the tree has nodes of impossible size")
+
+
+def _check_clustering(clustering: dict[str, AnyArray], n: int) -> None:
+    labels, limit, exemplars = clustering["labels"], clustering["limit"], clustering["exemplars"]
+    k = len(limit)
+    for name in ("labels", "strengths", "outlier_scores"):
+        _require(len(clustering[name]) == n, f"there are {len(clustering[name])} {name} for {n} rows")
+    for name in ("stability", "persistence"):
+        _require(len(clustering[name]) == k, f"there are {len(clustering[name])} values of {name} for {k} clusters")
+    _require((labels >= -1) & (labels < k), f"there are labels outside −1 … {k - 1}")
+    _require(np.bincount(labels[labels >= 0], minlength=k) > 0, "there are clusters without rows")
+    for name in ("strengths", "outlier_scores", "persistence"):
+        _require((clustering[name] >= 0) & (clustering[name] <= 1), f"there are {name} outside 0 … 1")
+    _require(~np.isnan(limit), "there are clusters without a limit")
+    _require((exemplars >= 0) & (exemplars < n), "there are exemplars that are no rows")
+
+
+def _require(right: bool | BoolArray, problem: str) -> None:
+    if not np.all(right):
+        raise ModelFileError(f"The contents of the model file do not fit together: {problem}.")
+
+
+def _part(arrays: dict[str, AnyArray], prefix: str) -> dict[str, AnyArray]:
+    return {name.removeprefix(prefix): value for name, value in arrays.items() if name.startswith(prefix)}

@@ -1,0 +1,137 @@
+"""What cannot work: one clear line, the exit code of the list, and nothing left under the final name."""
+
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.cli.commands import QUICK, run
+
+TEXT = "name,city\nAnna,Oslo\nBert,Rome\n"
+
+
+def refused(code: int, expected: str, *arguments: object) -> None:
+    result = run(*arguments)
+    assert result.exit_code == code, result.output
+    assert result.stdout == ""
+    last = result.stderr.splitlines()[-1]
+    assert last.startswith("shade: ")
+    assert expected in last
+    assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "expected"),
+    [
+        ("missing.csv", None, "does not exist"),
+        ("data.docx", "x", "ends in '.docx'"),
+        ("empty.csv", "", "is empty"),
+        ("ragged.csv", "x,y\n1,2\n3\n", "Expected 2 columns, got 1"),
+        ("text.csv", TEXT, "--drop name --drop city"),
+        ("holes.csv", "x,y\n1,2\n,3\n4,5\n", "--missing mean"),
+        ("few.csv", "x,y\n1,2\n4,3\n", "n_samples = 2, fewer than min_points = 5"),
+        ("large.csv", "x\n" + "1e308\n-1e308\n" * 5, "too large"),
+        ("broken.npz", "no zip", "cannot be read as arrays"),
+    ],
+)
+def test_bad_data(tmp_path: Path, name: str, content: str | None, expected: str) -> None:
+    if content is not None:
+        (tmp_path / name).write_text(content)
+    refused(3, expected, "fit", tmp_path / name, "-o", tmp_path / "out", *QUICK)
+    assert [path.name for path in tmp_path.iterdir() if path.name != name] == []
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["--epochs", "0"], "The 'epochs' parameter of SHADE must be an int in the range [1, inf). Got 0 instead."),
+        (["--network", "big"], "--network takes"),
+        (["--device", "abacus"], "abacus"),
+        (["--batch-size", "3"], "batch_size"),
+    ],
+)
+def test_bad_options(table: Path, tmp_path: Path, options: list[str], expected: str) -> None:
+    read = ["--drop-non-numeric", "--missing", "mean", "--id", "customer"]
+    refused(2, expected, "fit", table, "-o", tmp_path / "out", *read, *options)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_options_that_typer_knows_to_be_wrong(table: Path, fitted: Path) -> None:
+    assert run("fit", table, "--selection", "guess").exit_code == 2
+    assert run("fit").exit_code == 2
+    refused(2, "say which clustering", "recluster", fitted)
+    refused(2, "'n_clusters' parameter must be", "recluster", fitted, "--n-clusters", 5000)
+    refused(2, "exclude each other", "recluster", fitted, "--n-clusters", 2, "--distance", 0.1)
+    refused(2, "a model needs all its columns", "predict", fitted, table, "--missing", "drop-columns")
+
+
+def test_other_columns_than_the_model_knows(fitted: Path, tmp_path: Path) -> None:
+    (tmp_path / "other.csv").write_text("height,weight\n1,2\n3,4\n")
+    refused(
+        3,
+        "lacks 2 of the 4 columns the model was trained on: 'age', 'income'",
+        "predict",
+        fitted,
+        tmp_path / "other.csv",
+    )
+    (tmp_path / "text.csv").write_text("height,weight,age,income\n1,2,old,4\n")
+    refused(3, "has text where the model needs numbers: 'age'", "predict", fitted, tmp_path / "text.csv")
+    np.save(tmp_path / "wide.npy", np.ones((3, 9)))
+    refused(3, "9 columns without names, the model was trained on 4", "transform", fitted, tmp_path / "wide.npy")
+    np.save(tmp_path / "images.npy", np.ones((6, 5, 5)))
+    refused(3, "samples of shape (5, 5)", "predict", fitted, tmp_path / "images.npy")
+
+
+def test_bad_model_files(fitted: Path, table: Path, tmp_path: Path) -> None:
+    refused(4, "No such file", "predict", tmp_path / "none.shade", table)
+    refused(4, "holds no model.shade", "info", tmp_path)
+    refused(4, "does not begin like one", "info", table)
+    whole = (fitted / "model.shade").read_bytes()
+    (tmp_path / "cut.shade").write_bytes(whole[:-100])
+    refused(4, "The model file is damaged", "predict", tmp_path / "cut.shade", table)
+    changed = bytearray(whole)
+    changed[len(whole) // 2] ^= 4
+    (tmp_path / "changed.shade").write_bytes(changed)
+    refused(4, "", "info", tmp_path / "changed.shade")
+
+
+def test_a_full_disk(table: Path, fitted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("shade._files.os.fsync", full)
+    read = ["--drop-non-numeric", "--missing", "mean"]
+    refused(5, "No space left on device", "fit", table, "-o", tmp_path / "out", *read, *QUICK)
+    refused(5, "No space left", "predict", fitted, table, "--missing", "mean", "-o", tmp_path / "labels.csv")
+    refused(5, "No space left", "recluster", fitted, "--n-clusters", 2, "-o", tmp_path / "two")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_places_that_cannot_be_written_to(table: Path, fitted: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    read = ["--drop-non-numeric", "--missing", "mean"]
+    refused(5, "cannot be written: ", "fit", table, "-o", tmp_path / "file" / "out", *read)
+    refused(5, "exists and is no folder", "fit", table, "-o", tmp_path / "file", *read)
+    refused(5, "there is no folder", "predict", fitted, table, "-o", tmp_path / "none" / "labels.csv")
+    refused(5, "must end in .csv, .npy, .parquet", "predict", fitted, table, "-o", tmp_path / "labels.doc")
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root writes anywhere")
+def test_a_folder_without_permission(table: Path, tmp_path: Path) -> None:
+    tmp_path.chmod(0o555)
+    refused(5, "Permission denied", "fit", table, "-o", tmp_path / "out", "--drop-non-numeric", "--missing", "mean")
+
+
+def test_the_old_results_stay_when_new_ones_fail(
+    table: Path, fitted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(fitted, tmp_path / "out")
+    before = (tmp_path / "out" / "labels.csv").read_bytes()
+    monkeypatch.setattr(np, "save", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+    read = ["--drop-non-numeric", "--missing", "mean", "--overwrite"]
+    refused(5, "No space left", "fit", table, "-o", tmp_path / "out", *read, *QUICK)
+    assert (tmp_path / "out" / "labels.csv").read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]

@@ -1,0 +1,153 @@
+"""From a file to clusters and on, as a user types it."""
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import shade
+from tests.cli.commands import QUICK, run
+
+
+def rows_of(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(text.splitlines()))
+
+
+def test_fit_writes_model_labels_embedding_and_summary(fitted: Path) -> None:
+    names = {path.name for path in fitted.iterdir()}
+    assert names - {"report.html"} == {"model.shade", "labels.csv", "embedding.npy", "summary.json"}
+    model = shade.load(fitted / "model.shade")
+    rows = rows_of((fitted / "labels.csv").read_text())
+    assert list(rows[0]) == ["id", "label", "probability", "outlier_score"]
+    assert [row["id"] for row in rows[:2]] == ["C000", "C001"]
+    assert [int(row["label"]) for row in rows] == model.labels_.tolist()
+    assert np.allclose([float(row["probability"]) for row in rows], model.probabilities_)
+    assert np.array_equal(np.load(fitted / "embedding.npy"), model.embedding_)
+    assert list(model.feature_names_in_) == ["height", "weight", "age", "income"]
+    summary = json.loads((fitted / "summary.json").read_text())
+    assert summary["n_samples"] == 120
+    assert summary["n_clusters"] == model.n_clusters_
+    assert summary["n_noise"] + sum(summary["cluster_sizes"]) == 120
+    assert summary["parameters"]["network"] == [16]
+    assert summary["parameters"]["random_state"] == 0
+    assert summary["data"]["notes"] == [
+        "put the mean of the column in place of 2 values in 2 of 120 rows and 1 of 4 columns"
+    ]
+    assert -1 <= summary["data"]["agreement"]["adjusted_rand"] <= 1
+    assert [path for path in fitted.parent.iterdir() if path != fitted] == []
+
+
+def test_fit_keeps_results_and_messages_apart(table: Path, tmp_path: Path) -> None:
+    result = run("fit", table, "--drop-non-numeric", "--missing", "drop-rows", "-o", tmp_path / "out", "--json", *QUICK)
+    assert result.exit_code == 0, result.output
+    answer = json.loads(result.stdout)
+    assert answer["output"] == str(tmp_path / "out")
+    assert answer["n_samples"] == 118
+    lines = result.stderr.splitlines()
+    assert f"reading {table}" in lines
+    assert "note: left out 2 columns not of numbers: 'customer', 'city'" in lines
+    assert "note: left out 2 rows with missing values" in lines
+    assert any(line.startswith("training: epoch 3/3, reconstruction ") and "density" in line for line in lines)
+    assert "clustering" in lines
+    assert "\x1b" not in result.stderr
+
+
+def test_quiet_is_silent_and_answers_all_the_same(table: Path, tmp_path: Path) -> None:
+    options = ["--drop-non-numeric", "--missing", "mean", "--quiet"]
+    result = run("fit", table, *options, "-o", tmp_path / "out", *QUICK)
+    assert result.exit_code == 0, result.output
+    assert result.stderr == ""
+    assert "clusters found" in result.stdout
+
+
+def test_only_results_are_overwritten_and_only_when_asked(table: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    folder.mkdir()
+    (folder / "labels.csv").write_text("old")
+    options = ["--drop-non-numeric", "--missing", "mean", "-o", folder, *QUICK]
+    result = run("fit", table, *options)
+    assert result.exit_code == 5
+    assert "holds results. Choose another with -o, or add --overwrite." in result.stderr
+    assert (folder / "labels.csv").read_text() == "old"
+    assert run("fit", table, *options, "--overwrite").exit_code == 0
+    assert (folder / "labels.csv").read_text() != "old"
+    (folder / "precious.txt").write_text("mine")
+    result = run("fit", table, *options, "--overwrite")
+    assert result.exit_code == 5
+    assert "holds other files, such as 'precious.txt'" in result.stderr
+    assert (folder / "precious.txt").read_text() == "mine"
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_predict_labels_the_rows_it_was_trained_on_alike(fitted: Path, table: Path) -> None:
+    result = run("predict", fitted, table, "--id", "customer", "--missing", "mean")
+    assert result.exit_code == 0, result.output
+    found, known = rows_of(result.stdout), rows_of((fitted / "labels.csv").read_text())
+    assert [(row["id"], row["label"]) for row in found] == [(row["id"], row["label"]) for row in known]
+    assert np.allclose(*([float(row["outlier_score"]) for row in rows] for rows in (found, known)), atol=1e-5)
+    assert "left out 2 columns the model was not trained on: 'city', 'segment'" in result.stderr
+
+
+def test_data_comes_from_standard_input_too(fitted: Path, table: Path) -> None:
+    options = ["--id", "customer", "--missing", "drop-rows", "--quiet"]
+    piped = run("predict", fitted / "model.shade", "-", *options, input=table.read_text())
+    assert piped.exit_code == 0, piped.output
+    assert piped.stdout == run("predict", fitted, table, *options).stdout
+
+
+def test_columns_without_names_are_taken_in_order(fitted: Path, tmp_path: Path) -> None:
+    np.save(tmp_path / "new.npy", np.ones((3, 4)))
+    result = run("predict", fitted, tmp_path / "new.npy")
+    assert result.exit_code == 0, result.output
+    assert len(rows_of(result.stdout)) == 3
+    assert "note: columns without names are taken in the order" in result.stderr
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".npy", ".parquet"])
+def test_transform_writes_the_embedding(fitted: Path, table: Path, tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"embedding{suffix}"
+    result = run("transform", fitted, table, "--missing", "mean", "--id", "customer", "-o", path)
+    assert result.exit_code == 0, result.output
+    expected = np.load(fitted / "embedding.npy")
+    read = {".csv": pd.read_csv, ".npy": np.load, ".parquet": pd.read_parquet}[suffix](path)
+    if suffix != ".npy":
+        assert list(read.columns) == ["id", "embedding_0", "embedding_1", "embedding_2"]
+        assert read["id"][0] == "C000"
+        read = read.drop(columns="id").to_numpy()
+    assert np.allclose(read, expected, rtol=1e-6)
+
+
+def test_recluster_chooses_other_clusters_from_the_same_tree(fitted: Path, tmp_path: Path) -> None:
+    printed = run("recluster", fitted, "--n-clusters", 2)
+    assert printed.exit_code == 0, printed.output
+    rows = rows_of(printed.stdout)
+    assert {row["label"] for row in rows} - {"-1"} == {"0", "1"}
+    assert rows[5]["id"] == "C005"
+    written = run("recluster", fitted, "--n-clusters", 2, "-o", tmp_path / "two", "--json")
+    assert json.loads(written.stdout)["n_clusters"] == 2
+    assert (tmp_path / "two" / "labels.csv").read_text() == printed.stdout
+    assert shade.load(tmp_path / "two" / "model.shade").n_clusters_ == 2
+    by_file = rows_of(run("recluster", fitted / "model.shade", "--min-points", 8).stdout)
+    assert by_file[5]["id"] == "5"
+    assert run("recluster", fitted, "--distance", 0.5).exit_code == 0
+
+
+def test_info_tells_what_a_file_holds(fitted: Path, tmp_path: Path) -> None:
+    described = json.loads(run("info", fitted, "--json").stdout)
+    assert described["format"] == 1
+    assert described["rows"] == 120
+    assert described["feature_names"] == ["height", "weight", "age", "income"]
+    assert described["parameters"]["epochs"] == 3
+    assert described["bytes"] == (fitted / "model.shade").stat().st_size
+    text = run("info", fitted / "model.shade").stdout
+    assert "clusters" in text
+    assert "min_points" in text
+    shade.DCTreeClustering(selection="branches").fit(np.load(fitted / "embedding.npy")).save(tmp_path / "tree.shade")
+    assert json.loads(run("info", tmp_path / "tree.shade", "--json").stdout)["estimator"] == "DCTreeClustering"
+    refused = run("transform", tmp_path / "tree.shade", fitted / "embedding.npy")
+    assert refused.exit_code == 2
+    assert "does not embed" in refused.stderr
+    assert run("predict", tmp_path / "tree.shade", fitted / "embedding.npy").exit_code == 0
