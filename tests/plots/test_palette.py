@@ -33,6 +33,14 @@ def test_colours_are_told_apart_by_readers_with_and_without_red_or_green_cones(n
         assert _difference(looks[-2:], looks[i]).min() > least, f"colour {i} looks like paper or noise"
 
 
+@pytest.mark.parametrize(("n", "least"), [(8, 0.04), (20, 0.03), (40, 0.02)])
+def test_colours_for_a_dark_page_are_lighter_and_told_apart_too(n, least):
+    looks = _appearance(cluster_colours(n, dark=True))
+    for i in range(1, n):
+        assert _difference(looks[:i], looks[i]).min() > least, f"colour {i} looks like an earlier one"
+    assert looks[:, 0, 0].min() > 0.55
+
+
 def test_noise_is_light_grey():
     assert len(set(NOISE_COLOUR)) == 1 and 0.7 < NOISE_COLOUR[0] < 0.95
 

@@ -39,7 +39,7 @@ _VISIONS = np.array(
 )
 
 
-def cluster_colours(n: int) -> FloatArray:
+def cluster_colours(n: int, *, dark: bool = False) -> FloatArray:
     """Colours of clusters 0 … n − 1 as red, green and blue between 0 and 1.
 
     The first eight are those of Okabe and Ito, nearly. Each further one is, of a grid in OKLab, the colour farthest
@@ -49,6 +49,8 @@ def cluster_colours(n: int) -> FloatArray:
     Parameters
     ----------
     n : int
+    dark : bool, default=False
+        Lift the lightness of each colour, so that all are seen on a dark page.
 
     Returns
     -------
@@ -60,7 +62,7 @@ def cluster_colours(n: int) -> FloatArray:
     >>> cluster_colours(2).round(2).tolist()
     [[0.0, 0.45, 0.7], [0.9, 0.62, 0.0]]
     """
-    colours = _all_colours()
+    colours = _lift(_all_colours()) if dark else _all_colours()
     return colours[np.arange(n) % len(colours)]
 
 
@@ -88,16 +90,36 @@ def _grid_colours() -> FloatArray:
         np.linspace(0.35, 0.85, 6), [0.08, 0.13, 0.18], np.arange(24) * (2 * np.pi / 24), indexing="ij"
     )
     lab = np.column_stack([lightness.ravel(), (chroma * np.cos(hue)).ravel(), (chroma * np.sin(hue)).ravel()])
-    linear = (lab @ np.linalg.inv(_TO_LAB).T) ** 3 @ np.linalg.inv(_TO_CONES).T
-    linear = linear[np.all((linear >= 0.0) & (linear <= 1.0), axis=1)]
+    linear = _to_linear(lab)
+    return _to_screen(linear[np.all((linear >= 0.0) & (linear <= 1.0), axis=1)])
+
+
+def _lift(colours: FloatArray) -> FloatArray:
+    """The same hues with their lightness moved from 0.35 … 1 into 0.58 … 1, which keeps them apart."""
+    lab = np.cbrt(_from_screen(colours) @ _TO_CONES.T) @ _TO_LAB.T
+    lab[:, 0] = 0.58 + np.clip(lab[:, 0] - 0.35, 0.0, None) * (0.42 / 0.65)
+    return _to_screen(np.clip(_to_linear(lab), 0.0, 1.0))
+
+
+def _to_linear(lab: FloatArray) -> FloatArray:
+    """Linear sRGB of colours in OKLab; outside 0 … 1 where a screen cannot show them."""
+    linear: FloatArray = (lab @ np.linalg.inv(_TO_LAB).T) ** 3 @ np.linalg.inv(_TO_CONES).T
+    return linear
+
+
+def _to_screen(linear: FloatArray) -> FloatArray:
     colours: FloatArray = np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055)
     return colours
 
 
+def _from_screen(colours: FloatArray) -> FloatArray:
+    linear: FloatArray = np.where(colours <= 0.04045, colours / 12.92, ((colours + 0.055) / 1.055) ** 2.4)
+    return linear
+
+
 def _appearance(colours: FloatArray) -> FloatArray:
     """OKLab coordinates of each colour as each kind of reader sees it: shape (n, readers, 3)."""
-    linear = np.where(colours <= 0.04045, colours / 12.92, ((colours + 0.055) / 1.055) ** 2.4)
-    seen = np.clip(np.einsum("rij,nj->nri", _VISIONS, linear), 0.0, 1.0)
+    seen = np.clip(np.einsum("rij,nj->nri", _VISIONS, _from_screen(colours)), 0.0, 1.0)
     lab: FloatArray = np.cbrt(seen @ _TO_CONES.T) @ _TO_LAB.T
     return lab
 
