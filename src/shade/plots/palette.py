@@ -9,9 +9,12 @@ import numpy as np
 from shade._arrays import FloatArray
 
 NOISE_COLOUR: tuple[float, float, float] = (0.80, 0.80, 0.80)
+DARK_NOISE_COLOUR: tuple[float, float, float] = (0.38, 0.38, 0.38)
+DARK_PAGE: tuple[float, float, float] = (0.08, 0.09, 0.11)
 
 # After Okabe and Ito; their yellow is darkened to be seen on white, their black replaced by indigo.
 FIRST_COLOURS = ("0072b2", "e69f00", "009e73", "d55e00", "cc79a7", "56b4e9", "e4d400", "332288")
+DARK_FIRST_COLOURS = ("2b86d0", "e69f00", "009e73", "e8601c", "d787b0", "86d0fa", "f0e442", "9d8cf5")
 
 # Linear sRGB to cone responses and on to OKLab, in which equal steps look equally large (Ottosson 2020).
 _TO_CONES = np.array(
@@ -50,7 +53,7 @@ def cluster_colours(n: int, *, dark: bool = False) -> FloatArray:
     ----------
     n : int
     dark : bool, default=False
-        Lift the lightness of each colour, so that all are seen on a dark page.
+        Lighter ones, to be seen on a dark page.
 
     Returns
     -------
@@ -62,18 +65,20 @@ def cluster_colours(n: int, *, dark: bool = False) -> FloatArray:
     >>> cluster_colours(2).round(2).tolist()
     [[0.0, 0.45, 0.7], [0.9, 0.62, 0.0]]
     """
-    colours = _lift(_all_colours()) if dark else _all_colours()
+    colours = _all_colours(dark)
     return colours[np.arange(n) % len(colours)]
 
 
 @cache
-def _all_colours() -> FloatArray:
+def _all_colours(dark: bool) -> FloatArray:
     """List the first colours, then the grid, farthest first."""
-    first = np.array([[int(code[i : i + 2], 16) / 255 for i in (0, 2, 4)] for code in FIRST_COLOURS])
-    grid = _grid_colours()
+    codes = DARK_FIRST_COLOURS if dark else FIRST_COLOURS
+    first = np.array([[int(code[i : i + 2], 16) / 255 for i in (0, 2, 4)] for code in codes])
+    grid = _grid_colours(*((0.55, 0.92) if dark else (0.35, 0.85)))
     looks = _appearance(grid)
     # Paper and noise count as taken.
-    taken = _appearance(np.vstack([first, np.ones(3), NOISE_COLOUR]))
+    paper = np.vstack([DARK_PAGE, DARK_NOISE_COLOUR]) if dark else np.vstack([np.ones(3), NOISE_COLOUR])
+    taken = _appearance(np.vstack([first, paper]))
     gap = np.min([_difference(looks, other) for other in taken], axis=0)
     picked = []
     for _ in range(len(grid)):
@@ -84,42 +89,22 @@ def _all_colours() -> FloatArray:
     return np.vstack([first, grid[picked]])
 
 
-def _grid_colours() -> FloatArray:
+def _grid_colours(darkest: float, lightest: float) -> FloatArray:
     """Colours of a grid over lightness, chroma and hue that a screen can show."""
     lightness, chroma, hue = np.meshgrid(
-        np.linspace(0.35, 0.85, 6), [0.08, 0.13, 0.18], np.arange(24) * (2 * np.pi / 24), indexing="ij"
+        np.linspace(darkest, lightest, 6), [0.08, 0.13, 0.18], np.arange(24) * (2 * np.pi / 24), indexing="ij"
     )
     lab = np.column_stack([lightness.ravel(), (chroma * np.cos(hue)).ravel(), (chroma * np.sin(hue)).ravel()])
-    linear = _to_linear(lab)
-    return _to_screen(linear[np.all((linear >= 0.0) & (linear <= 1.0), axis=1)])
-
-
-def _lift(colours: FloatArray) -> FloatArray:
-    """The same hues with their lightness moved from 0.35 … 1 into 0.58 … 1, which keeps them apart."""
-    lab = np.cbrt(_from_screen(colours) @ _TO_CONES.T) @ _TO_LAB.T
-    lab[:, 0] = 0.58 + np.clip(lab[:, 0] - 0.35, 0.0, None) * (0.42 / 0.65)
-    return _to_screen(np.clip(_to_linear(lab), 0.0, 1.0))
-
-
-def _to_linear(lab: FloatArray) -> FloatArray:
-    """Linear sRGB of colours in OKLab; outside 0 … 1 where a screen cannot show them."""
-    linear: FloatArray = (lab @ np.linalg.inv(_TO_LAB).T) ** 3 @ np.linalg.inv(_TO_CONES).T
-    return linear
-
-
-def _to_screen(linear: FloatArray) -> FloatArray:
+    linear = (lab @ np.linalg.inv(_TO_LAB).T) ** 3 @ np.linalg.inv(_TO_CONES).T
+    linear = linear[np.all((linear >= 0.0) & (linear <= 1.0), axis=1)]
     colours: FloatArray = np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055)
     return colours
 
 
-def _from_screen(colours: FloatArray) -> FloatArray:
-    linear: FloatArray = np.where(colours <= 0.04045, colours / 12.92, ((colours + 0.055) / 1.055) ** 2.4)
-    return linear
-
-
 def _appearance(colours: FloatArray) -> FloatArray:
     """OKLab coordinates of each colour as each kind of reader sees it: shape (n, readers, 3)."""
-    seen = np.clip(np.einsum("rij,nj->nri", _VISIONS, _from_screen(colours)), 0.0, 1.0)
+    linear = np.where(colours <= 0.04045, colours / 12.92, ((colours + 0.055) / 1.055) ** 2.4)
+    seen = np.clip(np.einsum("rij,nj->nri", _VISIONS, linear), 0.0, 1.0)
     lab: FloatArray = np.cbrt(seen @ _TO_CONES.T) @ _TO_LAB.T
     return lab
 
