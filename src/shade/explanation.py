@@ -102,15 +102,14 @@ def explain_groups(
     rows = _as_table(X)
     names = _names(X, rows.shape[1], feature_names)
     sizes = np.array([len(group) for group in groups], np.int64)
-    members = np.concatenate([np.empty(0, np.int64), *groups])
     effects = np.zeros((len(groups), rows.shape[1]))
     shifts = np.zeros_like(effects)
     step = max(1, BLOCK // max(1, len(rows)))
     for start in range(0, rows.shape[1], step):
         block = slice(start, start + step)
         columns = check_finite(np.asarray(rows[:, block], np.float64))
-        effects[:, block] = _deltas(rankdata(columns, axis=0), members, sizes)
-        shifts[:, block] = _shifts(columns, members, sizes)
+        effects[:, block] = _deltas(rankdata(columns, axis=0), groups, sizes)
+        shifts[:, block] = _shifts(columns, groups, sizes)
     # Many features may tell a group from the rest completely; then the one with the widest gap comes first.
     order = np.lexsort((-np.abs(shifts), -np.abs(effects).round(9)), axis=1)[:, :top]
     inside, outside = _medians(rows, groups, order)
@@ -144,30 +143,27 @@ def _names(X: object, n_features: int, given: Sequence[str] | None) -> tuple[str
     return tuple(f"x{feature}" for feature in range(n_features))
 
 
-def _sums(values: FloatArray, members: IntArray, sizes: IntArray) -> FloatArray:
+def _sums(values: FloatArray, groups: Sequence[IntArray]) -> FloatArray:
     """Sum of each column over each group: shape (n_groups, n_columns)."""
-    running = np.vstack([np.zeros((1, values.shape[1])), np.cumsum(values[members], axis=0)])
-    stops = np.cumsum(sizes)
-    sums: FloatArray = running[stops] - running[stops - sizes]
-    return sums
+    return np.array([values[group].sum(axis=0) for group in groups]).reshape(len(groups), values.shape[1])
 
 
-def _deltas(ranks: FloatArray, members: IntArray, sizes: IntArray) -> FloatArray:
+def _deltas(ranks: FloatArray, groups: Sequence[IntArray], sizes: IntArray) -> FloatArray:
     """Cliff's delta from sums of ranks (Mann and Whitney); 0 for a group of all rows or none."""
     inside = sizes[:, None].astype(np.float64)
     pairs = inside * (len(ranks) - inside)
-    larger = _sums(ranks, members, sizes) - inside * (inside + 1) / 2
+    larger = _sums(ranks, groups) - inside * (inside + 1) / 2
     deltas: FloatArray = np.divide(2 * larger, pairs, out=np.ones_like(larger), where=pairs > 0) - 1.0
     return deltas
 
 
-def _shifts(columns: FloatArray, members: IntArray, sizes: IntArray) -> FloatArray:
+def _shifts(columns: FloatArray, groups: Sequence[IntArray], sizes: IntArray) -> FloatArray:
     """Difference of means inside and outside in standard deviations; 0 where a column is constant."""
     centred = columns - columns.mean(axis=0)
     spread = centred.std(axis=0)
     inside = np.maximum(sizes, 1)[:, None]
     outside = np.maximum(len(columns) - sizes, 1)[:, None]
-    sums = _sums(centred, members, sizes)
+    sums = _sums(centred, groups)
     differences = sums / inside + sums / outside
     shifts: FloatArray = np.divide(differences, spread, out=np.zeros_like(sums), where=spread > 0)
     return shifts
