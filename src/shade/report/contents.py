@@ -14,7 +14,6 @@ import numpy as np
 from shade import __version__
 from shade._arrays import AnyArray, FloatArray, IntArray
 from shade.explanation import explain_groups
-from shade.plots.embedding import flatten_points
 from shade.plots.palette import DARK_NOISE_COLOUR, NOISE_COLOUR, cluster_colours
 from shade.report.samples import KnownSamples
 from shade.report.thumbnails import make_sheet
@@ -109,7 +108,9 @@ def points_of(model: TreeClusteringMixin) -> FloatArray:
     return model._training.points
 
 
-def gather_contents(model: TreeClusteringMixin, samples: KnownSamples) -> dict[str, Any]:
+def gather_contents(
+    model: TreeClusteringMixin, samples: KnownSamples, flat: FloatArray, axes: tuple[str, str]
+) -> dict[str, Any]:
     """Everything that the page's own program reads."""
     tree = model.structure_tree_
     available = int(tree.n_leaves[0])
@@ -123,7 +124,6 @@ def gather_contents(model: TreeClusteringMixin, samples: KnownSamples) -> dict[s
     if table is not None:
         names = samples.feature_names if samples.feature_names is not None else _feature_names(model, table)
         clusters.explain(table, names)
-    flat, axes = flatten_points(points_of(model))
     order = tree.order
     codes = {} if samples.labels is None else _encode_texts(samples.labels, order)
     return {
@@ -149,7 +149,7 @@ def gather_contents(model: TreeClusteringMixin, samples: KnownSamples) -> dict[s
     }
 
 
-def describe_run(model: Any, samples: KnownSamples) -> dict[str, dict[str, str]]:
+def describe_run(model: Any) -> dict[str, dict[str, str]]:
     """What was run and how long, for the header and the tables of the page."""
     history = getattr(model, "history_", None) or []
     seconds = sum(record.get("seconds", 0.0) for record in history)

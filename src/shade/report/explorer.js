@@ -1,6 +1,8 @@
 // The page around the pictures: table, slider, selection, hover, download, themes.
 
 const MOST_LISTED = 60;
+const pointer = { x: 0, y: 0, pressed: false };
+const farthestOutside = mostOutlying(12);
 const element = (id) => document.getElementById(id);
 const count = (value) => value.toLocaleString("en");
 const percent = (share) => `${(100 * share).toFixed(share > 0 && share < 0.0995 ? 1 : 0)} %`;
@@ -50,11 +52,12 @@ function describeCluster(cluster) {
   const cell = make("td");
   const pictures = data.thumbnails ? cluster.exemplars.map((row) => thumbnailOf(row, 30)) : [];
   const features = cluster.features.slice(0, 3).map(describeFeature);
-  if (pictures.length || features.length) cell.append(make("div", { class: "chips" }, ...pictures, ...features));
+  if (pictures.length) cell.append(make("div", { class: "strip" }, ...pictures));
+  else if (features.length) cell.append(make("div", { class: "chips" }, ...features));
   else cell.append(make("span", { class: "small" }, cluster.exemplars.slice(0, 3).map((row) => nameOf(positionOfRow[row])).join(", ")));
   if (truth) {
     const { name, share } = commonTruth(cluster);
-    cell.append(make("span", { class: "small" }, `${percent(share)} ${name}`));
+    cell.append(make("span", { class: "small" }, `${percent(share)} labelled ${name}`));
   }
   return cell;
 }
@@ -106,27 +109,29 @@ function showSelection() {
     row.querySelector("button").setAttribute("aria-pressed", String(whole));
   }
   const some = state.nSelected > 0;
-  element("selected").textContent = some ? `${count(state.nSelected)} of ${count(n)} points selected` : "Nothing selected";
+  element("selected").textContent = some ? `${count(state.nSelected)} of ${count(n)} selected` : "Nothing selected";
   element("clear").disabled = !some;
-  element("download").textContent = some ? `Download ${count(state.nSelected)} rows (CSV)` : "Download all rows (CSV)";
-  const listed = some ? selectedPositions(MOST_LISTED) : [];
+  element("download").textContent = some ? "Download selection (CSV)" : "Download all (CSV)";
+  const listed = some ? selectedPositions(MOST_LISTED) : farthestOutside;
   element("chosen-rows").replaceChildren(...listed.map(listedRow));
+  element("chosen-title").textContent = some ? "Selection" : "Farthest outside";
   element("chosen-note").textContent = !some
-    ? "Select points in a picture or a cluster in the table: they light up everywhere and are listed here."
+    ? "The highest outlier scores. What you select, in a picture or in the table, lights up everywhere and is listed here."
     : state.nSelected > MOST_LISTED ? `The first ${MOST_LISTED} of ${count(state.nSelected)} points.` : `${count(state.nSelected)} points.`;
 }
 
 function listedRow(position) {
   const label = state.labels[position];
-  const text = `${nameOf(position)} · ${label < 0 ? "noise" : `cluster ${label}`}`;
-  const row = make("li", { title: text }, ...[thumbnailOf(points.row[position], 32)].filter(Boolean), make("span", { class: "text" }, text));
+  const where = state.nSelected ? (label < 0 ? "noise" : `cluster ${label}`) : `score ${points.outlier[position].toFixed(3)}`;
+  const text = make("span", { class: "text" }, make("b", {}, nameOf(position)), make("span", { class: "small" }, where));
+  const row = make("li", { title: nameOf(position) }, ...[thumbnailOf(points.row[position], 32)].filter(Boolean), text);
   row.style.setProperty("--row", colourOf(label));
   return row;
 }
 
-function hover(position, geometry) {
+function hover(position) {
   const tooltip = element("tooltip");
-  tooltip.hidden = position === undefined || geometry.type !== "point";
+  tooltip.hidden = position === undefined;
   if (tooltip.hidden) return;
   const label = state.labels[position];
   const lines = [label < 0 ? "noise" : `cluster ${label}, strength ${strengthOf(position).toFixed(2)}`];
@@ -139,8 +144,6 @@ function hover(position, geometry) {
   tooltip.style.top = `${Math.max(4, Math.min(pointer.y + 14, window.innerHeight - box.height - 4))}px`;
 }
 
-const pointer = { x: 0, y: 0 };
-
 function showNumber(number) {
   useNumber(number);
   const k = state.clusters.length;
@@ -148,7 +151,7 @@ function showNumber(number) {
   element("number-value").textContent = k;
   element("number").setAttribute("aria-valuetext", `${k} clusters`);
   element("fitted").disabled = state.number === 0;
-  element("fitted").textContent = `As fitted (${data.fitted.length})`;
+  element("fitted").title = `${data.fitted.length} clusters`;
   fillTable();
   paintPictures();
   showSelection();
@@ -159,7 +162,6 @@ function describePictures() {
   const k = state.clusters.length;
   const noise = percent(countNoise() / n);
   const clusters = `${k} ${k === 1 ? "cluster" : "clusters"}`;
-  element("summary").textContent = `${count(n)} rows in ${clusters}, ${noise} noise`;
   element("fact-clusters").textContent = count(k);
   element("fact-noise").textContent = noise;
   if (truth) {
@@ -190,9 +192,10 @@ function useTheme(dark) {
 }
 
 function start() {
-  const bokeh = window.Bokeh.documents.find((candidate) => candidate.get_model_by_name("points"));
+  const bokeh = window.Bokeh.documents.find((candidate) => candidate.get_model_by_name("positions"));
   if (!bokeh) return setTimeout(start, 10);
   findModels(bokeh);
+  startScatter(models.figures.embedding);
   listenToPictures({ choose, hover, ask: showNumber });
   element("number").max = data.numbers.length;
   let wanted = null;
@@ -206,8 +209,7 @@ function start() {
   element("download").addEventListener("click", download);
   element("theme").addEventListener("click", () => { useTheme(!state.dark); paintTheme(); showNumber(state.number); });
   document.addEventListener("keydown", (event) => { if (event.key === "Escape") choose(() => false); });
-  document.addEventListener("pointermove", (event) => Object.assign(pointer, { x: event.clientX, y: event.clientY }), { passive: true });
-  document.querySelector(".embedding").addEventListener("pointerleave", () => { element("tooltip").hidden = true; });
+  document.addEventListener("pointermove", (event) => Object.assign(pointer, { x: event.clientX, y: event.clientY, pressed: event.buttons > 0 }), { passive: true });
   const preferred = window.matchMedia("(prefers-color-scheme: dark)");
   preferred.addEventListener("change", () => { useTheme(preferred.matches); paintTheme(); showNumber(state.number); });
   paintTheme();
@@ -216,7 +218,9 @@ function start() {
 }
 
 useTheme(window.matchMedia("(prefers-color-scheme: dark)").matches);
-if (data.thumbnails) {
-  for (const name of ["exemplars", "everything"]) document.documentElement.style.setProperty(`--sheet-${name}`, `url(${data.thumbnails[name].source})`);
+for (const [name, sheet] of Object.entries(data.thumbnails || {})) {
+  // As a file of its own, since a style may not be as long as a sheet of thousands of pictures.
+  const file = new Blob([unpack(sheet.source, Uint8Array)], { type: "image/webp" });
+  document.documentElement.style.setProperty(`--sheet-${name}`, `url(${URL.createObjectURL(file)})`);
 }
 start();

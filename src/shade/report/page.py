@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from shade.plots.embedding import flatten_points
 from shade.report.samples import ReportSamples, check_samples
 
 if TYPE_CHECKING:
     from shade.tree_clustering import TreeClusteringMixin
 
 # The page's own program, in the order in which its parts build on each other.
-PROGRAM = ("points.js", "pictures.js", "explorer.js")
+PROGRAM = ("points.js", "scatter.js", "pictures.js", "explorer.js")
 
 
 def write_report(
@@ -71,9 +72,10 @@ def write_report(
         from shade.report.pictures import embed_pictures
     except ImportError as error:
         raise ImportError("Reports need bokeh: pip install 'shade-clustering[report]'") from error
-    data = contents.gather_contents(model, known)
-    run = contents.describe_run(model, known)
-    script, pictures, library = embed_pictures(model, data)
+    flat, axes = flatten_points(contents.points_of(model))
+    data = contents.gather_contents(model, known, flat, axes)
+    run = contents.describe_run(model)
+    script, pictures, library = embed_pictures(model, flat, data)
     scripts = [library, "\n".join(["(function () {", '"use strict";', *map(_asset, PROGRAM), "})();"]), script]
     heading = title or f"{run['facts']['Estimator']} found {model.n_clusters_} clusters"
     page = _render(

@@ -1,13 +1,12 @@
 // The pictures: Bokeh draws them, this fills, recolours and listens to them.
 
-const MOST_BARS = 1000;
 const MOST_NAMES = 40;
 let models = null;
 
 function findModels(document) {
   const get = (name) => document.get_model_by_name(name);
   models = {
-    points: get("points"), names: get("names"), nameLabels: get("name-labels"), bars: get("bars"), chosen: get("chosen"),
+    names: get("names"), nameLabels: get("name-labels"), bars: get("bars"), chosen: get("chosen"),
     candidates: get("candidates"), totals: get("totals"), current: get("current"), colours: get("colours"), positions: get("positions"),
     figures: Object.fromEntries(
       ["embedding", "reachability", "tree", "stability", "losses"].map((name) => [name, get(name)]).filter(([, figure]) => figure),
@@ -23,9 +22,7 @@ function colourOf(label) {
 function paintPictures() {
   const palette = data.palette[state.dark ? "dark" : "light"];
   models.colours.setv({ palette, low: 0, high: palette.length, low_color: colourOf(-1) });
-  const labels = state.labels.map((label) => (label < 0 ? -1 : (label % palette.length) + 0.5));
-  const alpha = labels.map((label) => (label < 0 ? 0.45 : 0.8));
-  models.points.data = { x: points.x, y: points.y, label: labels, alpha };
+  repaintScatter();
   paintNames();
   paintBars();
   paintTree();
@@ -67,7 +64,7 @@ function nearestMember(cluster, middle) {
 function paintBars() {
   const first = Math.max(0, Math.floor(models.positions.start));
   const last = Math.min(n, Math.ceil(models.positions.end));
-  const step = Math.max(1, Math.ceil((last - first) / MOST_BARS));
+  const step = Math.max(1, Math.ceil((last - first) / Math.max(models.figures.reachability.inner_width, 200)));
   const bars = { left: [], right: [], high: [], middle: [], label: [], alpha: [], faint: [] };
   const counts = new Int32Array(state.clusters.length + 1);
   const size = data.palette.light.length;
@@ -117,12 +114,8 @@ function paintStability() {
   models.current.data = known ? { x: [number], y: [data.stability[number - 1]] } : { x: [], y: [] };
 }
 
-let selecting = false; // so that a selection made here is not taken for one made in the picture
-
 function lightUpPictures() {
-  selecting = true;
-  models.points.selected.indices = state.nSelected ? selectedPositions() : [];
-  selecting = false;
+  repaintScatter();
   paintBars();
   paintTree();
 }
@@ -130,14 +123,13 @@ function lightUpPictures() {
 function paintTheme() {
   const [text, muted, line, card] = ["--text", "--muted", "--line", "--card"].map((name) =>
     getComputedStyle(document.documentElement).getPropertyValue(name).trim());
+  scatter.page = card;
   for (const figure of Object.values(models.figures)) {
     for (const axis of [...figure.below, ...figure.left]) {
       axis.setv({ axis_label_text_color: muted, major_label_text_color: muted, axis_line_color: line, major_tick_line_color: line });
     }
-    for (const grid of figure.center) {
-      if ("grid_line_color" in grid) grid.setv({ grid_line_color: line, grid_line_alpha: 0.6 });
-      if ("label_text_color" in grid) grid.setv({ label_text_color: text, background_fill_color: card });
-    }
+    for (const grid of figure.center) if ("grid_line_color" in grid) grid.setv({ grid_line_color: line, grid_line_alpha: 0.6 });
+    for (const legend of figure.above) if ("label_text_color" in legend) legend.label_text_color = muted;
   }
   models.nameLabels.glyph.setv({ text_color: { value: text }, background_fill_color: { value: card } });
   if (models.figures.losses) {
@@ -150,13 +142,20 @@ function paintTheme() {
 
 // Tell `choose` of points chosen in a picture, `hover` of the point below the pointer, `ask` of a number of clusters.
 function listenToPictures({ choose, hover, ask }) {
-  models.points.selected.properties.indices.change.connect(() => {
-    if (selecting) return;
-    const chosen = new Uint8Array(n);
-    for (const position of models.points.selected.indices) chosen[position] = 1;
-    choose((position) => chosen[position]);
+  const { embedding } = models.figures;
+  embedding.on_event("selectiongeometry", ({ geometry, final }) => {
+    if (!final) return;
+    const { x0, x1, y0, y1, x: xs, y: ys } = geometry;
+    if (geometry.type === "rect") {
+      choose((position) => points.x[position] >= x0 && points.x[position] <= x1 && points.y[position] >= y0 && points.y[position] <= y1);
+    } else if (geometry.type === "poly") choose((position) => insidePolygon(xs, ys, points.x[position], points.y[position]));
   });
-  models.points.inspect.connect(([, { geometry }]) => hover(models.points.inspected.indices[0], geometry));
+  embedding.on_event("tap", ({ x, y }) => {
+    const nearest = nearestPoint(x, y);
+    choose((position) => position === nearest);
+  });
+  embedding.on_event("mousemove", ({ x, y }) => hover(pointer.pressed ? undefined : nearestPoint(x, y)));
+  embedding.on_event("mouseleave", () => hover(undefined));
   for (const name of ["reachability", "tree"]) {
     models.figures[name].on_event("selectiongeometry", ({ geometry, final }) => {
       if (final && geometry.type === "rect") choose((position) => position + 0.5 >= geometry.x0 && position + 0.5 <= geometry.x1);
@@ -180,10 +179,11 @@ function listenToPictures({ choose, hover, ask }) {
     waiting = true;
   };
   for (const end of ["start", "end"]) models.positions.properties[end].change.connect(later);
+  models.figures.reachability.properties.inner_width.change.connect(later);
   if (window.matchMedia("(pointer: coarse)").matches) {
     // Dragging a finger over a picture scrolls the page until a tool is picked.
     for (const figure of Object.values(models.figures)) {
-      for (const tool of figure.toolbar.tools) if (tool.active && tool.type !== "HoverTool" && tool.type !== "TapTool") tool.active = false;
+      for (const tool of figure.toolbar.tools) if (tool.active ) tool.active = false;
     }
   }
 }

@@ -9,44 +9,40 @@ from bokeh.embed import components
 from bokeh.models import (
     BoxSelectTool,
     ColumnDataSource,
-    HoverTool,
     LassoSelectTool,
     LinearColorMapper,
     PanTool,
     Range1d,
     ResetTool,
-    SaveTool,
-    TapTool,
     WheelZoomTool,
 )
 from bokeh.plotting import figure
 from bokeh.resources import Resources
 
+from shade._arrays import FloatArray
 from shade.plots._axes import spans_decades
 from shade.plots.losses import TITLES
 from shade.stability.structure_tree import StructureTree
 
 MOST_CANDIDATES = 400
+
+# A wall so many times as high as the median would leave no room for the valleys on a linear axis.
+FAR_WALL = 8.0
 LOSS_DASHES = {"loss": "solid", "reconstruction_loss": "dashed", "density_loss": "dotted"}
 
 
-def draw_embedding(n_points: int, axes: tuple[str, str], mapper: LinearColorMapper) -> figure:
-    """Points of the embedding, drawn by the graphics card."""
-    source = ColumnDataSource({"x": [], "y": [], "label": [], "alpha": []}, name="points")
-    plot = _new_figure("embedding", 460, output_backend="webgl", match_aspect=True)
-    size = float(np.clip(330.0 / np.sqrt(n_points), 2.6, 8.0))
-    points = plot.scatter(
-        "x", "y", source=source, size=size, line_color=None, fill_alpha="alpha",
-        fill_color={"field": "label", "transform": mapper}, nonselection_fill_alpha=0.06, selection_fill_alpha=0.95,
-    )  # fmt: skip
+def draw_embedding(flat: FloatArray, axes: tuple[str, str]) -> figure:
+    """Axes, tools and names of clusters; the points are painted by the program, into a canvas behind these."""
+    plot = _new_figure("embedding", 460, match_aspect=True)
+    corners = _first_view(flat)
+    plot.scatter(corners[:, 0], corners[:, 1], alpha=0)  # unseen, but the ranges follow them
     names = ColumnDataSource({"x": [], "y": [], "text": []}, name="names")
     plot.text(
         "x", "y", "text", source=names, text_align="center", text_baseline="middle", text_font_size="12px",
         text_font_style="bold", background_fill_alpha=0.75, padding=3, border_radius=4, name="name-labels",
     )  # fmt: skip
-    only = {"renderers": [points]}
-    plot.toolbar.active_drag.renderers = [points]
-    plot.add_tools(LassoSelectTool(continuous=False, **only), TapTool(**only), HoverTool(tooltips=None, **only))
+    plot.add_tools(LassoSelectTool(continuous=False))
+    plot.grid.visible = False
     plot.xaxis.axis_label, plot.yaxis.axis_label = axes
     return plot
 
@@ -60,7 +56,9 @@ def draw_reachability(top: float, low: float, log: bool, x_range: Range1d, mappe
     )  # fmt: skip
     colour = {"field": "label", "transform": mapper}
     for height, alpha in (("high", "faint"), ("middle", "alpha")):
-        plot.quad("left", "right", height, low, source=source, line_color=None, fill_color=colour, fill_alpha=alpha)
+        # The thin line closes the seams between bars that end within a pixel.
+        look = {"fill_color": colour, "fill_alpha": alpha, "line_color": colour, "line_alpha": alpha, "line_width": 0.5}
+        plot.quad("left", "right", height, low, source=source, **look)
     plot.xaxis.axis_label, plot.yaxis.axis_label = "Points in the order of the tree", "Reachability"
     return plot
 
@@ -83,7 +81,7 @@ def draw_structure_tree(tree: StructureTree, low: float, high: float, log: bool,
         "tree", 230, x_range=x_range, y_range=Range1d(low, high), y_axis_type="log" if log else "linear",
     )  # fmt: skip
     box = {"left": "left", "right": "right", "bottom": "bottom", "top": "top"}
-    plot.quad(**box, source=candidates, fill_color="#888888", fill_alpha=0.12, line_color="#888888", line_width=0.7)
+    plot.quad(**box, source=candidates, fill_color="#888888", fill_alpha=0.07, line_color="#888888", line_alpha=0.7, line_width=0.7)
     plot.quad(**box, source=chosen, fill_color="colour", fill_alpha="alpha", line_color="colour")
     plot.xaxis.axis_label, plot.yaxis.axis_label = "Points in the order of the tree", "dc-distance"
     return plot
@@ -92,7 +90,7 @@ def draw_structure_tree(tree: StructureTree, low: float, high: float, log: bool,
 def draw_stability(totals: list[float]) -> figure:
     """Total stability of the best clustering with each number of clusters."""
     numbers = np.arange(1, len(totals) + 1)
-    plot = _new_figure("stability", 200, x_range=Range1d(0.5, len(totals) + 0.5), tools=[])
+    plot = _new_figure("stability", 230, x_range=Range1d(0.5, len(totals) + 0.5), tools=[])
     plot.y_range.start = 0
     plot.line(numbers, totals, line_width=1.5, line_color="#888888")
     source = ColumnDataSource({"x": numbers, "y": totals}, name="totals")
@@ -110,7 +108,7 @@ def draw_losses(history: list[dict[str, float]]) -> figure:
     values = np.array([[record.get(key, np.nan) for key in TITLES] for record in history])
     positive = values[np.isfinite(values) & (values > 0)]
     log = len(positive) > 0 and positive.max() > 100 * positive.min()
-    plot = _new_figure("losses", 200, tools=[], y_axis_type="log" if log else "linear")
+    plot = _new_figure("losses", 270, tools=[], y_axis_type="log" if log else "linear")
     epochs = np.arange(1, len(history) + 1)
     for (key, title), series in zip(TITLES.items(), values.T, strict=True):
         if not np.isfinite(series).any():
@@ -118,9 +116,9 @@ def draw_losses(history: list[dict[str, float]]) -> figure:
         line = plot.line(epochs, series, line_width=2, line_dash=LOSS_DASHES[key], legend_label=title, name=f"loss-{key}")
         if len(history) == 1:
             plot.scatter(epochs, series, size=6, fill_color=line.glyph.line_color, line_color=None)
-    plot.legend.orientation, plot.legend.location = "horizontal", "top_right"
-    plot.legend.padding, plot.legend.border_line_color = 4, None
-    plot.legend.background_fill_alpha = 0.6
+    plot.add_layout(plot.legend[0], "above")
+    plot.legend.orientation, plot.legend.border_line_color, plot.legend.background_fill_color = "horizontal", None, None
+    plot.legend.padding = plot.legend.margin = 2
     if not log:
         plot.y_range.start = 0
     plot.xaxis.axis_label, plot.yaxis.axis_label = "Epoch", "Loss"
@@ -133,10 +131,10 @@ def _new_figure(name: str, height: int, *, tools: list[Any] | None = None, **opt
     selecting = BoxSelectTool(dimensions="both" if name == "embedding" else "width", continuous=False)
     zoom = WheelZoomTool(modifiers="ctrl", dimensions="both" if name == "embedding" else "width")
     if tools is None:
-        tools = [selecting, PanTool(dimensions=zoom.dimensions), zoom, ResetTool(), SaveTool(filename=f"shade-{name}")]
-    plot = figure(name=name, height=height, sizing_mode="stretch_width", tools=tools, toolbar_location="above", **options)
+        tools = [selecting, PanTool(dimensions=zoom.dimensions), zoom, ResetTool()]
+    plot = figure(name=name, height=height, sizing_mode="stretch_width", tools=tools, toolbar_location="above" if tools else None, **options)
     plot.toolbar.logo = None
-    plot.toolbar.autohide = False
+    plot.toolbar.stylesheets = [".bk-divider { display: none; }"]
     if tools:
         plot.toolbar.active_drag, plot.toolbar.active_scroll = tools[0], zoom
     plot.min_border_left, plot.min_border_right = 55, 12
@@ -150,17 +148,27 @@ def _new_figure(name: str, height: int, *, tools: list[Any] | None = None, **opt
 
 
 
-def embed_pictures(model: Any, data: dict[str, Any]) -> tuple[str, dict[str, str], str]:
+def _first_view(flat: FloatArray) -> FloatArray:
+    """Opposite corners of what is shown first: everything, unless a few outliers would squeeze the rest together."""
+    everything = np.array([flat.min(axis=0), flat.max(axis=0)])
+    low, high = np.quantile(flat, [0.002, 0.998], axis=0)
+    centre = np.array([low - 0.08 * (high - low), high + 0.08 * (high - low)])
+    squeezed = np.ptp(everything, axis=0).max() > 1.4 * np.ptp(centre, axis=0).max() > 0
+    return np.array([np.maximum(centre[0], everything[0]), np.minimum(centre[1], everything[1])]) if squeezed else everything
+
+
+def embed_pictures(model: Any, flat: FloatArray, data: dict[str, Any]) -> tuple[str, dict[str, str], str]:
     """The script that draws the pictures, the place of each in the page, and the drawing library itself."""
     tree = model.structure_tree_
     ends = np.concatenate([tree.death, tree.birth[np.isfinite(tree.birth)], tree.merges.height[-1:]])
-    log = spans_decades(ends)
+    reachability = model.dc_tree_.reachability[1:]
+    log = spans_decades(ends) or bool(ends.max() > FAR_WALL * np.median(reachability) > 0)
     top = float(ends.max()) or 1.0
     low = float(ends[ends > 0].min()) / 1.3 if log else 0.0
     mapper = LinearColorMapper(palette=data["palette"]["light"], low=0, high=len(data["palette"]["light"]), name="colours")
     x_range = Range1d(0, len(tree.order), bounds=(0, len(tree.order)), name="positions")
     pictures = {
-        "embedding": draw_embedding(len(tree.order), data["axes"], mapper),
+        "embedding": draw_embedding(flat, data["axes"]),
         "reachability": draw_reachability(top, low, log, x_range, mapper),
         "tree": draw_structure_tree(tree, low, top * (1.3 if log else 1.08), log, x_range),
         "stability": draw_stability(data["stability"]),
@@ -169,5 +177,5 @@ def embed_pictures(model: Any, data: dict[str, Any]) -> tuple[str, dict[str, str
     if history:
         pictures["losses"] = draw_losses(history)
     script, places = components(pictures, wrap_script=False)
-    library = Resources(mode="inline", components=["bokeh", "bokeh-gl"], minified=True).js_raw
+    library = Resources(mode="inline", components=["bokeh"], log_level="error").js_raw
     return script, places, "\n".join(library)

@@ -4,7 +4,9 @@
 const data = JSON.parse(document.getElementById("report-data").textContent);
 
 function unpack(text, Kind) {
-  const bytes = Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+  const characters = atob(text);
+  const bytes = new Uint8Array(characters.length);
+  for (let place = 0; place < bytes.length; place++) bytes[place] = characters.charCodeAt(place);
   return new Kind(bytes.buffer);
 }
 
@@ -83,6 +85,10 @@ function countSelected() {
     if (state.selected[position]) counts[state.labels[position] < 0 ? counts.length - 1 : state.labels[position]]++;
   }
   return counts;
+}
+
+function mostOutlying(most) {
+  return Array.from(points.outlier.keys()).sort((first, second) => points.outlier[second] - points.outlier[first]).slice(0, most);
 }
 
 // The most frequent given label of a cluster's points, and its share.

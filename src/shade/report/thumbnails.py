@@ -33,7 +33,7 @@ def make_sheet(images: AnyArray, rows: IntArray, *, longest_side: int, most_pixe
         for quality in (SHARPEST, 50, ROUGHEST):
             encoded = _encode(sheet, quality)
             if len(encoded) <= most_bytes:
-                source = f"data:image/webp;base64,{base64.b64encode(encoded).decode()}"
+                source = base64.b64encode(encoded).decode()
                 return {"source": source, "width": cell[0], "height": cell[1], "columns": columns, "rows": rows.tolist()}
         area /= 2
 
