@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from shade import data, density, network, plots, stability
+    from shade import data, density, network, plots, report, stability
     from shade.estimator import SHADE, load
     from shade.tree_clustering import DCTreeClustering
 
@@ -39,7 +39,7 @@ _HOMES = {
     "DCTreeClustering": "shade.tree_clustering",
     "load": "shade.estimator",
 }
-_ROOMS = ("data", "density", "network", "plots", "stability")
+_ROOMS = ("data", "density", "network", "plots", "report", "stability")
 
 __all__ = [
     "PAPER",
@@ -51,6 +51,7 @@ __all__ = [
     "load",
     "network",
     "plots",
+    "report",
     "stability",
 ]
 

@@ -117,8 +117,8 @@ class TreeClusteringMixin:
         Returns
         -------
         Explanation
-            Print it, read its arrays, or turn it into a table with `to_frame()`. The effect of a feature, Cliff's delta,
-            is 1 or −1 where it alone tells the cluster from the rest and 0 where it tells nothing.
+            Print it, read its arrays, or turn it into a table with `to_frame()`. The effect of a feature, Cliff's
+            delta, is 1 or −1 where it alone tells the cluster from the rest and 0 where it tells nothing.
 
         Examples
         --------

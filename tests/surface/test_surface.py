@@ -31,7 +31,7 @@ def test_the_clustering_step_alone_does_not_need_torch() -> None:
     assert "torch" not in loaded_after(statement)
 
 
-@pytest.mark.parametrize("room", ["", ".data", ".density", ".network", ".plots", ".stability"])
+@pytest.mark.parametrize("room", ["", ".data", ".density", ".network", ".plots", ".report", ".stability"])
 def test_every_promised_name_is_there_and_documented(room: str) -> None:
     module = f"shade{room}"
     found = importlib.import_module(module)

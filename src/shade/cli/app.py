@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from shade.cli.demo import demo
+from shade.cli.report import report
 
 app = typer.Typer(
     name="shade",
@@ -35,6 +36,7 @@ def _options(
 
 
 app.command()(demo)
+app.command()(report)
 
 
 def main() -> None:

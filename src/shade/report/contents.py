@@ -143,7 +143,10 @@ def gather_contents(
         "fitted": fitted,
         "available": available,
         "stability": [round(float(total), 6) for total in total_stabilities(tree, most)],
-        "palette": {"light": _hex(cluster_colours(MOST_COLOURS)), "dark": _hex(cluster_colours(MOST_COLOURS, dark=True))},
+        "palette": {
+            "light": _hex(cluster_colours(MOST_COLOURS)),
+            "dark": _hex(cluster_colours(MOST_COLOURS, dark=True)),
+        },
         "noise": {"light": _hex([NOISE_COLOUR])[0], "dark": _hex([DARK_NOISE_COLOUR])[0]},
         "thumbnails": None if samples.images is None else _thumbnails(samples.images, clusters, tree.order),
     }
@@ -165,7 +168,11 @@ def describe_run(model: Any) -> dict[str, dict[str, str]]:
         facts["Embedding"] = f"{model.embedding_.shape[1]} dimensions"
         facts["Training"] = f"{len(history):,} epochs in {format_seconds(seconds)}"
     parameters = {name: str(value) for name, value in model.get_params(deep=False).items() if name != "verbose"}
-    return {"facts": facts, "parameters": parameters, "versions": _versions(("numpy", "scipy", "torch", "numba", "bokeh"))}
+    return {
+        "facts": facts,
+        "parameters": parameters,
+        "versions": _versions(("numpy", "scipy", "torch", "numba", "bokeh")),
+    }
 
 
 def format_seconds(seconds: float) -> str:

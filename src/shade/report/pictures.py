@@ -49,7 +49,9 @@ def draw_embedding(flat: FloatArray, axes: tuple[str, str]) -> figure:
 
 def draw_reachability(top: float, low: float, log: bool, x_range: Range1d, mapper: LinearColorMapper) -> figure:
     """Bars over the order of the tree; the program bins what is in view."""
-    source = ColumnDataSource({name: [] for name in ("left", "right", "high", "middle", "label", "alpha", "faint")}, name="bars")
+    source = ColumnDataSource(
+        {name: [] for name in ("left", "right", "high", "middle", "label", "alpha", "faint")}, name="bars"
+    )
     plot = _new_figure(
         "reachability", 230, x_range=x_range, y_range=Range1d(low, top * (1.5 if log else 1.05)),
         y_axis_type="log" if log else "linear",
@@ -76,12 +78,22 @@ def draw_structure_tree(tree: StructureTree, low: float, high: float, log: bool,
         },
         name="candidates",
     )
-    chosen = ColumnDataSource({name: [] for name in ("left", "right", "bottom", "top", "colour", "alpha")}, name="chosen")
+    chosen = ColumnDataSource(
+        {name: [] for name in ("left", "right", "bottom", "top", "colour", "alpha")}, name="chosen"
+    )
     plot = _new_figure(
         "tree", 230, x_range=x_range, y_range=Range1d(low, high), y_axis_type="log" if log else "linear",
     )  # fmt: skip
     box = {"left": "left", "right": "right", "bottom": "bottom", "top": "top"}
-    plot.quad(**box, source=candidates, fill_color="#888888", fill_alpha=0.07, line_color="#888888", line_alpha=0.7, line_width=0.7)
+    plot.quad(
+        **box,
+        source=candidates,
+        fill_color="#888888",
+        fill_alpha=0.07,
+        line_color="#888888",
+        line_alpha=0.7,
+        line_width=0.7,
+    )
     plot.quad(**box, source=chosen, fill_color="colour", fill_alpha="alpha", line_color="colour")
     plot.xaxis.axis_label, plot.yaxis.axis_label = "Points in the order of the tree", "dc-distance"
     return plot
@@ -113,7 +125,9 @@ def draw_losses(history: list[dict[str, float]]) -> figure:
     for (key, title), series in zip(TITLES.items(), values.T, strict=True):
         if not np.isfinite(series).any():
             continue
-        line = plot.line(epochs, series, line_width=2, line_dash=LOSS_DASHES[key], legend_label=title, name=f"loss-{key}")
+        line = plot.line(
+            epochs, series, line_width=2, line_dash=LOSS_DASHES[key], legend_label=title, name=f"loss-{key}"
+        )
         if len(history) == 1:
             plot.scatter(epochs, series, size=6, fill_color=line.glyph.line_color, line_color=None)
     plot.add_layout(plot.legend[0], "above")
@@ -132,7 +146,14 @@ def _new_figure(name: str, height: int, *, tools: list[Any] | None = None, **opt
     zoom = WheelZoomTool(modifiers="ctrl", dimensions="both" if name == "embedding" else "width")
     if tools is None:
         tools = [selecting, PanTool(dimensions=zoom.dimensions), zoom, ResetTool()]
-    plot = figure(name=name, height=height, sizing_mode="stretch_width", tools=tools, toolbar_location="above" if tools else None, **options)
+    plot = figure(
+        name=name,
+        height=height,
+        sizing_mode="stretch_width",
+        tools=tools,
+        toolbar_location="above" if tools else None,
+        **options,
+    )
     plot.toolbar.logo = None
     plot.toolbar.stylesheets = [".bk-divider { display: none; }"]
     if tools:
@@ -147,14 +168,17 @@ def _new_figure(name: str, height: int, *, tools: list[Any] | None = None, **opt
     return plot
 
 
-
 def _first_view(flat: FloatArray) -> FloatArray:
     """Opposite corners of what is shown first: everything, unless a few outliers would squeeze the rest together."""
     everything = np.array([flat.min(axis=0), flat.max(axis=0)])
     low, high = np.quantile(flat, [0.002, 0.998], axis=0)
     centre = np.array([low - 0.08 * (high - low), high + 0.08 * (high - low)])
     squeezed = np.ptp(everything, axis=0).max() > 1.4 * np.ptp(centre, axis=0).max() > 0
-    return np.array([np.maximum(centre[0], everything[0]), np.minimum(centre[1], everything[1])]) if squeezed else everything
+    return (
+        np.array([np.maximum(centre[0], everything[0]), np.minimum(centre[1], everything[1])])
+        if squeezed
+        else everything
+    )
 
 
 def embed_pictures(model: Any, flat: FloatArray, data: dict[str, Any]) -> tuple[str, dict[str, str], str]:
@@ -165,7 +189,9 @@ def embed_pictures(model: Any, flat: FloatArray, data: dict[str, Any]) -> tuple[
     log = spans_decades(ends) or bool(ends.max() > FAR_WALL * np.median(reachability) > 0)
     top = float(ends.max()) or 1.0
     low = float(ends[ends > 0].min()) / 1.3 if log else 0.0
-    mapper = LinearColorMapper(palette=data["palette"]["light"], low=0, high=len(data["palette"]["light"]), name="colours")
+    mapper = LinearColorMapper(
+        palette=data["palette"]["light"], low=0, high=len(data["palette"]["light"]), name="colours"
+    )
     x_range = Range1d(0, len(tree.order), bounds=(0, len(tree.order)), name="positions")
     pictures = {
         "embedding": draw_embedding(flat, data["axes"]),

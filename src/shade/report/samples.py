@@ -39,7 +39,7 @@ class ReportSamples(Protocol):
 
     @property
     def kind(self) -> str:
-        """"table", "images" or "frames"."""
+        """One of "table", "images" and "frames"."""
         ...
 
 
@@ -61,12 +61,13 @@ def check_samples(samples: ReportSamples | None, n_points: int) -> KnownSamples:
     rows = np.asarray(to_numpy(samples.rows))
     if len(rows) != n_points:
         raise ValueError(f"The samples have {len(rows)} rows, but the model was fitted to {n_points}.")
-    texts = {name: _as_texts(getattr(samples, name), name, n_points) for name in ("ids", "labels")}
+    ids, labels = _as_texts(samples.ids, "ids", n_points), _as_texts(samples.labels, "labels", n_points)
+    if ids == tuple(map(str, range(n_points))):
+        ids = None  # rows are told by their numbers anyway
     if samples.kind in IMAGES and rows.ndim > 2:
-        return KnownSamples(images=_channels_last(rows), **texts)
-    table = rows.reshape(n_points, -1)
-    names = samples.feature_names
-    return KnownSamples(table=table, feature_names=None if names is None else tuple(map(str, names)), **texts)
+        return KnownSamples(images=_channels_last(rows), ids=ids, labels=labels)
+    names = None if samples.feature_names is None else tuple(map(str, samples.feature_names))
+    return KnownSamples(table=rows.reshape(n_points, -1), feature_names=names, ids=ids, labels=labels)
 
 
 def _as_texts(values: Sequence[Any] | None, name: str, n_points: int) -> tuple[str, ...] | None:

@@ -15,7 +15,9 @@ SHARPEST, ROUGHEST = 75, 20  # quality of WebP
 SMALLEST_SIDE = 8
 
 
-def make_sheet(images: AnyArray, rows: IntArray, *, longest_side: int, most_pixels: int, most_bytes: int) -> dict[str, Any]:
+def make_sheet(
+    images: AnyArray, rows: IntArray, *, longest_side: int, most_pixels: int, most_bytes: int
+) -> dict[str, Any]:
     """Thumbnails of some rows as the JSON that the page reads, no larger than asked for.
 
     Where there are more than fit at the smallest size, every second, third, … is left out.
@@ -34,7 +36,13 @@ def make_sheet(images: AnyArray, rows: IntArray, *, longest_side: int, most_pixe
             encoded = _encode(sheet, quality)
             if len(encoded) <= most_bytes:
                 source = base64.b64encode(encoded).decode()
-                return {"source": source, "width": cell[0], "height": cell[1], "columns": columns, "rows": rows.tolist()}
+                return {
+                    "source": source,
+                    "width": cell[0],
+                    "height": cell[1],
+                    "columns": columns,
+                    "rows": rows.tolist(),
+                }
         area /= 2
 
 
