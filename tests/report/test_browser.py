@@ -17,6 +17,12 @@ from shade.report import write_report
 
 DESKTOP, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
 
+SHORTHAND = """
+window.model = name => Bokeh.documents[0].get_model_by_name(name);
+window.view = name => Bokeh.index.find_one(model(name));
+null
+"""
+
 
 @pytest.fixture(scope="module")
 def table_file(tmp_path_factory, table_model, table_samples) -> Path:
@@ -47,7 +53,8 @@ def open_page(browser) -> Iterator:
         page.route("**/*", watch)
         page.goto(path.as_uri())
         page.wait_for_selector("html[data-ready=yes]", timeout=60_000)
-        page.wait_for_function("document.getElementById('scatter').width > 100")
+        wait_until(page, "document.getElementById('scatter').width > 100")
+        page.evaluate(SHORTHAND)
         return page
 
     yield open_file
@@ -55,6 +62,15 @@ def open_page(browser) -> Iterator:
         context.close()
     assert seen.errors == []
     assert seen.requests == []
+
+
+def wait_until(page, condition: str, most: int = 200) -> None:
+    """Ask again and again; the page's own policy forbids it to evaluate text, as Playwright's waiting would."""
+    for _ in range(most):
+        if page.evaluate(condition):
+            return
+        page.wait_for_timeout(50)
+    pytest.fail(f"{condition} did not come true")
 
 
 def pixels_of(page) -> np.ndarray:
@@ -74,13 +90,10 @@ def count_colours(page, least: int = 12) -> int:
 
 def frame_of(page, name: str) -> dict[str, float]:
     """Where the axes of a picture are on the screen."""
-    page.evaluate(
-        f"name => Bokeh.index.find_one(Bokeh.documents[0].get_model_by_name(name)).canvas_view.el.scrollIntoView({{block: 'center'}})",
-        name,
-    )
     return page.evaluate(
-        """name => { const view = Bokeh.index.find_one(Bokeh.documents[0].get_model_by_name(name));
-        const box = view.canvas_view.el.getBoundingClientRect(), { x, y, width, height } = view.frame.bbox;
+        """name => { const { canvas_view, frame } = view(name), { x, y, width, height } = frame.bbox;
+        canvas_view.el.scrollIntoView({ block: "center" });
+        const box = canvas_view.el.getBoundingClientRect();
         return { x: box.x + x, y: box.y + y, width, height }; }""",
         name,
     )
@@ -135,9 +148,9 @@ def test_choosing_a_cluster_lights_it_up_everywhere(open_page, table_file, table
     assert n_selected(page) == int(np.sum(table_model.labels_ == 1))
     assert lit_labels(page) == ["1"]
     assert not np.array_equal(before, pixels_of(page))
-    alphas = page.evaluate("Array.from(Bokeh.documents[0].get_model_by_name('bars').data.alpha)")
+    alphas = page.evaluate("Array.from(model('bars').data.alpha)")
     assert sum(alpha > 0.9 for alpha in alphas) == n_selected(page)
-    bars = page.evaluate("Array.from(Bokeh.documents[0].get_model_by_name('chosen').data.alpha)")
+    bars = page.evaluate("Array.from(model('chosen').data.alpha)")
     assert [bar > 0.5 for bar in bars] == [label == 1 for label in range(len(bars))]
     page.click("tr[data-label='0'] button", modifiers=["Shift"])
     assert lit_labels(page) == ["0", "1"]
@@ -156,9 +169,7 @@ def test_dragging_in_a_picture_selects_in_the_others(open_page, table_file, tabl
     drag(page, frame_of(page, "reachability"), (0.02, 0.3), (0.52, 0.7))
     assert n_selected(page) == pytest.approx(len(table_model.labels_) / 2, abs=5)
     order = table_model.structure_tree_.order
-    positions = np.flatnonzero(
-        page.evaluate("Array.from(Bokeh.documents[0].get_model_by_name('bars').data.alpha)") > np.float64(0.9)
-    )
+    positions = np.flatnonzero(page.evaluate("Array.from(model('bars').data.alpha)") > np.float64(0.9))
     assert sorted(map(int, lit_labels(page))) == sorted(set(table_model.labels_[order[positions]].tolist()))
     assert page.locator("#chosen-rows li").count() == 60
 
@@ -172,9 +183,8 @@ def test_clicking_the_tree_and_the_reachability_selects_a_cluster(open_page, tab
         y = 0.98
         if name == "tree":
             y = page.evaluate(
-                """() => { const d = Bokeh.documents[0], tree = d.get_model_by_name("tree"), { data } = d.get_model_by_name("chosen");
-                const scale = Bokeh.index.find_one(tree).frame.y_scale, view = Bokeh.index.find_one(tree).frame.bbox;
-                return ((scale.compute(data.top[0]) + scale.compute(data.bottom[0])) / 2 - view.y) / view.height; }"""
+                """() => { const { top, bottom } = model("chosen").data, { y_scale, bbox } = view("tree").frame;
+                return ((y_scale.compute(top[0]) + y_scale.compute(bottom[0])) / 2 - bbox.y) / bbox.height; }"""
             )
         page.mouse.click(
             frame["x"] + frame["width"] * (positions.mean() + 0.5) / len(order), frame["y"] + frame["height"] * y
@@ -191,15 +201,15 @@ def test_the_slider_recolours_everything(open_page, table_file, table_model, tab
     page.focus("#number")
     page.keyboard.press("Home")
     page.keyboard.press("ArrowRight")
-    page.wait_for_function("document.getElementById('number-value').textContent === '2'")
+    wait_until(page, "document.getElementById('number-value').textContent === '2'")
     other = table_model.recluster(n_clusters=2)
     sizes = page.eval_on_selector_all(
         "#cluster-rows tr:not([data-label='-1'])", "rows => rows.map(row => parseInt(row.cells[1].innerText))"
     )
     assert sizes == np.bincount(other.labels_[other.labels_ >= 0]).tolist()
     assert count_colours(page) < fitted
-    assert page.evaluate("Bokeh.documents[0].get_model_by_name('chosen').data.left.length") == 2
-    assert set(page.evaluate("Array.from(Bokeh.documents[0].get_model_by_name('bars').data.label)")) <= {-1, 0.5, 1.5}
+    assert page.evaluate("model('chosen').data.left.length") == 2
+    assert set(page.evaluate("Array.from(model('bars').data.label)")) <= {-1, 0.5, 1.5}
     agreement = adjusted_rand_score(blobs[1], other.labels_)
     assert float(page.inner_text("#fact-agreement dd")) == pytest.approx(agreement, abs=6e-4)
     rows = download_rows(page, tmp_path)
@@ -217,9 +227,8 @@ def test_hovering_tells_of_the_point(open_page, tmp_path, image_model):
     page = open_page(write_report(model, tmp_path / "report.html", samples=samples))
     frame = frame_of(page, "embedding")
     place = page.evaluate(
-        """() => { const figure = Bokeh.documents[0].get_model_by_name("embedding"), { frame } = Bokeh.index.find_one(figure);
-        const names = Bokeh.documents[0].get_model_by_name("names").data;
-        return [frame.x_scale.compute(names.x[0]) - frame.bbox.x, frame.y_scale.compute(names.y[0]) - frame.bbox.y]; }"""
+        """() => { const { x, y } = model("names").data, { x_scale, y_scale, bbox } = view("embedding").frame;
+        return [x_scale.compute(x[0]) - bbox.x, y_scale.compute(y[0]) - bbox.y]; }"""
     )
     page.mouse.move(frame["x"] + place[0] - 3, frame["y"] + place[1])
     page.mouse.move(frame["x"] + place[0], frame["y"] + place[1], steps=4)
@@ -238,7 +247,7 @@ def test_everything_is_reached_by_keyboard_and_told_in_words(open_page, table_fi
     for _ in range(14):
         page.keyboard.press("Tab")
         reached.append(page.evaluate("document.activeElement.id || document.activeElement.getAttribute('aria-label')"))
-    assert ["theme", "number", "download"] == [name for name in reached if name in ("theme", "number", "download")]
+    assert [name for name in reached if name in ("theme", "number", "download")] == ["theme", "number", "download"]
     page.focus("tr[data-label='2'] button")
     page.keyboard.press("Enter")
     assert lit_labels(page) == ["2"]
@@ -278,11 +287,25 @@ def test_the_smallest_models_are_drawn_too(open_page, tmp_path):
         assert count_colours(page, least=1) >= 1
 
 
+def test_the_wheel_scrolls_the_page_and_zooms_with_control(open_page, table_file):
+    page = open_page(table_file)
+    frame = frame_of(page, "embedding")
+    width = "(() => { const { start, end } = model('embedding').x_range; return end - start; })()"
+    before, pixels = page.evaluate(width), pixels_of(page)
+    page.mouse.move(frame["x"] + frame["width"] / 2, frame["y"] + frame["height"] / 2)
+    page.mouse.wheel(0, 120)
+    wait_until(page, "window.scrollY > 60")
+    assert page.evaluate(width) == before
+    page.keyboard.down("Control")
+    page.mouse.wheel(0, -120)
+    page.keyboard.up("Control")
+    wait_until(page, f"{width} < {before}")
+    assert not np.array_equal(pixels, pixels_of(page))
+
+
 def test_a_finger_scrolls_the_page_over_pictures(open_page, table_file):
     page = open_page(table_file, PHONE, has_touch=True, is_mobile=True)
-    active = page.evaluate(
-        "Bokeh.documents[0].get_model_by_name('embedding').toolbar.tools.filter(tool => tool.active).length"
-    )
+    active = page.evaluate("model('embedding').toolbar.tools.filter(tool => tool.active).length")
     assert active == 0
     assert page.is_visible(".finger")
     page.tap("tr[data-label='0'] button")

@@ -53,7 +53,8 @@ function paintScatter() {
   const pixels = new Uint32Array(image.data.buffer);
   const page = readColour(scatter.page);
   pixels.fill((255 << 24) | (page[2] << 16) | (page[1] << 8) | page[0]);
-  const stamp = makeStamp(Math.min(Math.max(165 / Math.sqrt(n), 1.2), 4) * ratio);
+  const radius = Math.min(Math.max((165 / Math.sqrt(n)) * Math.min(frame.width / 560, 1.2), 1.2), 4);
+  const stamp = makeStamp(radius * ratio);
   const { layers, alphas } = scatter.layers || (scatter.layers = sortIntoLayers());
   layers.forEach((layer, place) => stampPoints(pixels, width, height, stamp, layer, alphas[place]));
   context.putImageData(image, 0, 0);
