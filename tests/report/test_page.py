@@ -3,6 +3,7 @@
 import base64
 import json
 import re
+import sys
 from io import BytesIO
 from pathlib import Path
 
@@ -163,3 +164,11 @@ def test_nothing_is_left_when_writing_fails(tmp_path: Path, table_model, monkeyp
         write_report(table_model, tmp_path / "report.html")
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
     assert (tmp_path / "report.html").read_text() == "before"
+
+
+def test_a_missing_bokeh_is_told_with_its_remedy(tmp_path, table_model, monkeypatch):
+    for name in [name for name in sys.modules if name.split(".")[0] == "bokeh" or name == "shade.report.pictures"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "bokeh", None)
+    with pytest.raises(ImportError, match=r"^Reports need bokeh: pip install 'shade-clustering\[report\]'$"):
+        write_report(table_model, tmp_path / "report.html")

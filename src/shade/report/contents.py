@@ -7,6 +7,7 @@ import platform
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
+from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,6 +41,10 @@ class ClusterTable:
     tree: StructureTree
     places: dict[tuple[int, int], int] = field(default_factory=dict)
     records: list[dict[str, Any]] = field(default_factory=list)
+    position: IntArray = field(init=False)  # of each row in the order
+
+    def __post_init__(self) -> None:
+        self.position = np.argsort(self.tree.order)
 
     def add(self, clustering: FlatClustering) -> list[int]:
         """Numbers of the clusters of a clustering, by label."""
@@ -77,14 +82,15 @@ class ClusterTable:
             "core": float(reach[slice(*key)].max()),  # a member's strength is this over the distance it leaves at
             "persistence": persistence,
             "stability": stability if np.isfinite(stability) else None,
-            "exemplars": _pick_evenly(self._in_order(clustering.exemplars[label]), MOST_EXEMPLARS),
+            "exemplars": self._pick_exemplars(clustering.exemplars[label]),
             "features": [],
         }
 
-    def _in_order(self, rows: IntArray) -> IntArray:
-        position = np.empty(len(self.tree.order), np.int64)
-        position[self.tree.order] = np.arange(len(position))
-        return rows[np.argsort(position[rows])]
+    def _pick_exemplars(self, rows: IntArray) -> list[int]:
+        """A few rows from all along the order of the tree, so from different branches."""
+        ordered = rows[np.argsort(self.position[rows])]
+        places = np.linspace(0, len(rows) - 1, min(len(rows), MOST_EXEMPLARS)).round().astype(np.int64)
+        return [int(row) for row in ordered[places]]
 
     def explain(self, table: AnyArray, names: tuple[str, ...] | None) -> None:
         """Tell each cluster by the features that set it apart."""
@@ -167,7 +173,9 @@ def describe_run(model: Any) -> dict[str, dict[str, str]]:
     if history:
         facts["Embedding"] = f"{model.embedding_.shape[1]} dimensions"
         facts["Training"] = f"{len(history):,} epochs in {format_seconds(seconds)}"
-    parameters = {name: str(value) for name, value in model.get_params(deep=False).items() if name != "verbose"}
+    parameters = {
+        name: shorten(str(value), 200) for name, value in model.get_params(deep=False).items() if name != "verbose"
+    }
     return {
         "facts": facts,
         "parameters": parameters,
@@ -210,13 +218,6 @@ def _thumbnails(images: AnyArray, clusters: ClusterTable, order: IntArray) -> di
     everything = make_sheet(images, np.arange(len(order)), **HOVER)
     everything["rows"] = everything["rows"][1] - everything["rows"][0] if len(everything["rows"]) > 1 else 1
     return {"exemplars": make_sheet(images, np.array(exemplars, np.int64), **GALLERY), "everything": everything}
-
-
-def _pick_evenly(rows: IntArray, most: int) -> list[int]:
-    """At most so many rows, from all along."""
-    if len(rows) <= most:
-        return [int(row) for row in rows]
-    return [int(row) for row in rows[np.linspace(0, len(rows) - 1, most).round().astype(np.int64)]]
 
 
 def _finite(reachability: FloatArray) -> FloatArray:

@@ -193,7 +193,7 @@ function useTheme(dark) {
 
 function start() {
   const bokeh = window.Bokeh.documents.find((candidate) => candidate.get_model_by_name("positions"));
-  if (!bokeh) return setTimeout(start, 10);
+  if (!bokeh || !bokeh.is_idle) return setTimeout(start, 10); // before its first layout Bokeh would paint in the wrong place
   findModels(bokeh);
   startScatter(models.figures.embedding);
   listenToPictures({ choose, hover, ask: showNumber });

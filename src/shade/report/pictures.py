@@ -11,6 +11,7 @@ from bokeh.models import (
     ColumnDataSource,
     LassoSelectTool,
     LinearColorMapper,
+    NumeralTickFormatter,
     PanTool,
     Range1d,
     ResetTool,
@@ -106,12 +107,13 @@ def draw_stability(totals: list[float]) -> figure:
     plot.y_range.start = 0
     plot.line(numbers, totals, line_width=1.5, line_color="#888888")
     source = ColumnDataSource({"x": numbers, "y": totals}, name="totals")
-    plot.scatter("x", "y", source=source, size=7, fill_color="#888888", line_color=None)
+    plot.scatter("x", "y", source=source, size=7 if len(totals) <= 60 else 4, fill_color="#888888", line_color=None)
     current = ColumnDataSource({"x": [], "y": []}, name="current")
     plot.scatter("x", "y", source=current, size=13, fill_color="#d55e00", line_color=None)
     plot.xaxis.axis_label, plot.yaxis.axis_label = "Number of clusters", "Total stability"
     plot.xaxis.ticker.desired_num_ticks, plot.xaxis.ticker.num_minor_ticks = 10, 0
     plot.xaxis.ticker.min_interval = 1
+    plot.yaxis.formatter = NumeralTickFormatter(format="0.[0]a")
     return plot
 
 
@@ -158,7 +160,7 @@ def _new_figure(name: str, height: int, *, tools: list[Any] | None = None, **opt
     plot.toolbar.stylesheets = [".bk-divider { display: none; }"]
     if tools:
         plot.toolbar.active_drag, plot.toolbar.active_scroll = tools[0], zoom
-    plot.min_border_left, plot.min_border_right = 55, 12
+    plot.min_border_left, plot.min_border_right = 55, 20
     plot.outline_line_color = None
     plot.background_fill_color = plot.border_fill_color = None
     for axis in plot.axis:

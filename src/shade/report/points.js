@@ -37,9 +37,8 @@ function sameClusters(first, second) {
 }
 
 function useNumber(number) {
-  const fitted = data.fitted.length <= data.numbers.length && sameClusters(data.numbers[number - 1] || [], data.fitted);
-  state.number = fitted ? 0 : number;
   const chosen = number === 0 ? data.fitted : data.numbers[number - 1];
+  state.number = sameClusters(chosen, data.fitted) ? 0 : number;
   state.clusters = chosen.map((cluster) => data.clusters[cluster]);
   state.labels = new Float32Array(n).fill(-1);
   state.clusters.forEach((cluster, label) => state.labels.fill(label, cluster.start, cluster.stop));
