@@ -13,6 +13,7 @@ from PIL import Image
 
 from shade import DCTreeClustering
 from shade.report import write_report
+from shade.report.thumbnails import make_sheet
 from tests.report.conftest import HOSTILE, Samples
 
 
@@ -115,7 +116,7 @@ def test_images_get_thumbnails_of_every_row_and_of_the_exemplars(tmp_path, image
         sheet = thumbnails["everything"]
         with Image.open(BytesIO(base64.b64decode(sheet["source"]))) as opened:
             picture = np.asarray(opened.convert("L"), np.float64)
-        assert (sheet["width"], sheet["height"], sheet["rows"]) == (8, 8, 1)
+        assert (sheet["width"], sheet["height"], sheet["step"]) == (8, 8, 1)
         for row in (0, 60, 119):
             top, left = 8 * (row // sheet["columns"]), 8 * (row % sheet["columns"])
             cell = picture[top : top + 8, left : left + 8]
@@ -172,3 +173,11 @@ def test_a_missing_bokeh_is_told_with_its_remedy(tmp_path, table_model, monkeypa
     monkeypatch.setitem(sys.modules, "bokeh", None)
     with pytest.raises(ImportError, match=r"^Reports need bokeh: pip install 'shade-clustering\[report\]'$"):
         write_report(table_model, tmp_path / "report.html")
+
+
+def test_where_not_every_thumbnail_fits_every_so_many_is_shown_and_never_more_bytes_than_asked_for():
+    images = np.random.default_rng(0).integers(0, 255, (300, 10, 20, 3)).astype(np.uint8)
+    sheet = make_sheet(images, np.arange(300), longest_side=20, most_pixels=100 * 64, most_bytes=6_000)
+    assert sheet["rows"] == list(range(0, 300, 3))
+    assert len(base64.b64decode(sheet["source"])) <= 6_000
+    assert sheet["width"] == pytest.approx(2 * sheet["height"], abs=1)

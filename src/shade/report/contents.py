@@ -216,7 +216,8 @@ def _thumbnails(images: AnyArray, clusters: ClusterTable, order: IntArray) -> di
     """A sharp sheet of exemplars, and a small picture of as many rows as fit."""
     exemplars = sorted({row for record in clusters.records for row in record["exemplars"]})
     everything = make_sheet(images, np.arange(len(order)), **HOVER)
-    everything["rows"] = everything["rows"][1] - everything["rows"][0] if len(everything["rows"]) > 1 else 1
+    shown = everything.pop("rows")
+    everything["step"] = shown[1] - shown[0] if len(shown) > 1 else 1
     return {"exemplars": make_sheet(images, np.array(exemplars, np.int64), **GALLERY), "everything": everything}
 
 

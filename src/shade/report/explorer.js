@@ -26,8 +26,8 @@ function thumbnailOf(row, height) {
   let sheet = exemplars;
   let place = exemplars.rows.indexOf(row);
   if (place < 0) {
-    if (row % everything.rows) return null;
-    [sheet, place] = [everything, row / everything.rows];
+    if (row % everything.step) return null;
+    [sheet, place] = [everything, row / everything.step];
   }
   const scale = height / sheet.height;
   const name = data.ids ? data.ids[positionOfRow[row]] : `row ${row}`;

@@ -94,7 +94,7 @@ function mostOutlying(most) {
 function commonTruth(cluster) {
   const counts = new Int32Array(truth.names.length);
   for (let position = cluster.start; position < cluster.stop; position++) counts[truth.codes[position]]++;
-  const best = counts.indexOf(Math.max(...counts));
+  const best = counts.reduce((most, amount, code) => (amount > counts[most] ? code : most), 0);
   return { name: truth.names[best], share: counts[best] / sizeOf(cluster) };
 }
 
