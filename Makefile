@@ -4,13 +4,17 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
 
-.PHONY: demo test lint format bench clean
+.PHONY: demo test lint format bench clean browser
 
 demo: $(VENV)/.plots
 	$(RUN) -m shade demo
 
-test: $(VENV)/.dev
+test: $(VENV)/.dev browser
 	$(RUN) -m pytest --cov --cov-report=term --cov-fail-under=90 $(PYTEST_ARGS)
+
+# The report is tested in Chromium. Where it is missing and cannot be installed, these tests are skipped and say so.
+browser:
+	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && apt-get update -qq && apt-get install -qq -y chromium; } >/dev/null 2>&1 || true
 
 lint: $(VENV)/.dev
 	$(RUN) -m ruff check src tests benchmarks

@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from shade import data, density, metrics, network, plots, stability
+    from shade import data, density, metrics, network, plots, report, stability
     from shade.estimator import SHADE, load
     from shade.tree_clustering import DCTreeClustering
 
@@ -40,7 +40,7 @@ _HOMES = {
     "DCTreeClustering": "shade.tree_clustering",
     "load": "shade.estimator",
 }
-_ROOMS = ("data", "density", "metrics", "network", "plots", "stability")
+_ROOMS = ("data", "density", "metrics", "network", "plots", "report", "stability")
 
 __all__ = [
     "PAPER",
@@ -53,6 +53,7 @@ __all__ = [
     "metrics",
     "network",
     "plots",
+    "report",
     "stability",
 ]
 

@@ -22,6 +22,7 @@ from shade._validation import Choice, Real, Rule, Whole, check_parameter, check_
 from shade.density.dc_tree import DCTree
 from shade.density.dimension import intrinsic_dimension
 from shade.density.spanning_tree import SpanningTree, minimum_spanning_tree
+from shade.explanation import Explanation, explain_labels
 from shade.stability.assignment import STRATEGIES, Attachment, TrainingPoints, assign_noise, label_new_points
 from shade.stability.assignment import score_new_points as score_attached
 from shade.stability.evidence import ENOUGH, standard_errors
@@ -110,6 +111,36 @@ class TreeClusteringMixin:
         check_is_fitted(self)
         check_parameter("strategy", strategy, Choice(STRATEGIES), "assign_noise")
         return assign_noise(self.labels_, self._training.points, self.dc_tree_, strategy, self.n_jobs)
+
+    def explain(self, X: object, top: int = 5) -> Explanation:
+        """For each cluster, the features that set its rows apart from all others, with the size of the effect.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows that were clustered, in the same order. Other columns than those clustered are welcome: they may
+            say what the clusters are.
+        top : int, default=5
+            Number of features a cluster.
+
+        Returns
+        -------
+        Explanation
+            Print it, read its arrays, or turn it into a table with `to_frame()`. The effect of a feature, Cliff's
+            delta, is 1 or −1 where it alone tells the cluster from the rest and 0 where it tells nothing.
+
+        Examples
+        --------
+        >>> from shade import DCTreeClustering
+        >>> X = [[0.0, 7.0], [0.1, 3.0], [0.2, 5.0], [9.0, 7.0], [9.1, 3.0], [9.2, 5.0]]
+        >>> model = DCTreeClustering(min_points=2, selection="branches", min_cluster_size=3).fit(X)
+        >>> print(model.explain(X, top=1))
+        cluster 0: x0 -1.00 (0.1, others 9.1)
+        cluster 1: x0 +1.00 (9.1, others 0.1)
+        """
+        check_is_fitted(self)
+        names = None if hasattr(X, "columns") else getattr(self, "feature_names_in_", None)
+        return explain_labels(X, self.labels_, top=top, feature_names=names)
 
     def recluster(
         self, *, min_points: int | None = None, n_clusters: int | None = None, distance: float | None = None

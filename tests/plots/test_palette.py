@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 
 from shade.plots import NOISE_COLOUR, cluster_colours
-from shade.plots.palette import _appearance, _difference
+from shade.plots.palette import DARK_NOISE_COLOUR, DARK_PAGE, _appearance, _difference
+
+# A difference of 0.02 in OKLab is about the smallest that people notice.
+CASES = [(8, False, 0.07), (20, False, 0.055), (40, False, 0.03), (8, True, 0.05), (20, True, 0.04), (40, True, 0.025)]
 
 
 @pytest.mark.parametrize("n", [0, 1, 8, 9, 50, 500])
@@ -23,14 +26,18 @@ def test_changing_the_result_does_not_change_the_palette():
     assert not np.any(np.all(cluster_colours(3) == 0.5, axis=1))
 
 
-@pytest.mark.parametrize(("n", "least"), [(8, 0.07), (20, 0.055), (40, 0.03)])
-def test_colours_are_told_apart_by_readers_with_and_without_red_or_green_cones(n, least):
-    # A difference of 0.02 in OKLab is about the smallest that people notice.
-    looks = _appearance(np.vstack([cluster_colours(n), np.ones(3), NOISE_COLOUR]))
+@pytest.mark.parametrize(("n", "dark", "least"), CASES)
+def test_colours_are_told_apart_by_readers_with_and_without_red_or_green_cones(n, dark, least):
+    paper = [DARK_PAGE, DARK_NOISE_COLOUR] if dark else [np.ones(3), NOISE_COLOUR]
+    looks = _appearance(np.vstack([cluster_colours(n, dark=dark), *paper]))
     for i in range(1, n):
         assert _difference(looks[:i], looks[i]).min() > least, f"colour {i} looks like an earlier one"
     for i in range(n):
         assert _difference(looks[-2:], looks[i]).min() > least, f"colour {i} looks like paper or noise"
+
+
+def test_colours_for_a_dark_page_are_light():
+    assert _appearance(cluster_colours(40, dark=True))[:, 0, 0].min() > 0.5
 
 
 def test_noise_is_light_grey():

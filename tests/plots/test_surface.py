@@ -21,6 +21,7 @@ def draw(request, dc_tree, structure_tree, clustering, blobs):
         "plot_reachability": (dc_tree, clustering.labels),
         "plot_structure_tree": (structure_tree, clustering),
         "plot_losses": (HISTORY,),
+        "plot_stability": (structure_tree,),
         "plot_confusion": (np.arange(len(blobs)) % 3, clustering.labels),
     }
     return lambda ax=None: getattr(plots, request.param)(*data[request.param], ax=ax)

@@ -8,7 +8,15 @@ from sklearn.cluster import DBSCAN
 from sklearn.metrics import adjusted_rand_score
 
 from shade.density import DCTree, SpanningTree
-from shade.stability import FlatClustering, StructureTree, cut_at_distance, select_clusters, select_n_clusters
+from shade.stability import (
+    FlatClustering,
+    StructureTree,
+    cut_at_distance,
+    select_clusters,
+    select_each_number,
+    select_n_clusters,
+    total_stabilities,
+)
 from shade.stability.structure_tree import SELECTIONS
 from tests.oracles import choices, draw_groups, draw_points, draw_spanning_tree, partition_of
 
@@ -350,3 +358,27 @@ def test_clusters_of_a_cut_are_no_candidates_and_have_no_stability() -> None:
     cut = cut_at_distance(tree, float(np.median(tree.merges.height)))
     assert cut.n_clusters > 0
     assert np.isnan(cut.stability).all()
+
+
+@pytest.mark.parametrize("selection", SELECTIONS)
+@pytest.mark.parametrize("seed", range(8))
+def test_each_number_at_once_is_each_number_alone(seed: int, selection: str) -> None:
+    tree = structure_tree(varied_points(seed), selection, 2)
+    most = min(int(tree.n_leaves[0]), 6)
+    totals = total_stabilities(tree, most)
+    together = list(select_each_number(tree, most))
+    assert len(together) == len(totals) == most
+    for number, (clustering, total) in enumerate(zip(together, totals, strict=True), 1):
+        alone = select_n_clusters(tree, number)
+        assert clustering.n_clusters == number
+        assert np.array_equal(clustering.labels, alone.labels), f"seed {seed}"
+        if number > 1:
+            assert total == pytest.approx(clustering.stability.sum()), f"seed {seed}"
+
+
+def test_more_numbers_than_branches_are_refused() -> None:
+    tree = structure_tree(draw_groups(0, 40, 2), "branches", 2)
+    with pytest.raises(ValueError, match=r"The 'n_clusters' parameter must be an int in the range \[1, \d+\]"):
+        total_stabilities(tree, 1000)
+    with pytest.raises(ValueError, match=r"Got 1000 instead"):
+        select_each_number(tree, 1000)

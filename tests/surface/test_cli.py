@@ -80,3 +80,17 @@ def test_the_demo_shows_a_bar_on_a_terminal(tmp_path: Path) -> None:
     assert "3/3" in text
     assert "density" in text
     assert "clusters found" in text
+
+
+def test_a_report_is_written_beside_the_model(tmp_path: Path) -> None:
+    folder = tmp_path / "out put"
+    folder.mkdir()
+    shade.SHADE(network=(8,), epochs=1, embedding_size=2, device="cpu").fit(
+        np.random.default_rng(0).normal(size=(40, 3))
+    ).save(folder / "model.shade")
+    result = CliRunner().invoke(app, ["report", str(folder), "--title", "Forty <points>"])
+    assert result.exit_code == 0, result.output
+    assert result.stdout == f"{folder / 'report.html'}\n"
+    assert "<title>Forty &lt;points&gt;</title>" in (folder / "report.html").read_text(encoding="utf-8")
+    assert CliRunner().invoke(app, ["report", str(tmp_path)]).exit_code == 4
+    assert CliRunner().invoke(app, ["report", str(folder), "--to", str(tmp_path / "none" / "x.html")]).exit_code == 5

@@ -13,6 +13,7 @@ from shade.cli.exit_codes import EPILOG, guarded
 from shade.cli.fit import fit
 from shade.cli.info import info
 from shade.cli.paper import paper
+from shade.cli.report import report
 
 app = typer.Typer(
     name="shade",
@@ -41,7 +42,7 @@ def _options(
     pass
 
 
-for command in (fit, predict, transform, recluster, info, demo):
+for command in (fit, predict, transform, recluster, info, report, demo):
     app.command()(guarded(command))
 app.add_typer(data, name="data")
 app.add_typer(paper, name="paper")

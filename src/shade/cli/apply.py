@@ -37,7 +37,7 @@ def predict(
     messages = Messages(quiet=quiet)
     with messages.warnings_as_lines():
         found = load_model(model)
-        samples = _read_for(found, data, DATA.take(options), messages)
+        samples = read_for(found, data, DATA.take(options), messages)
         try:
             features = samples.to_features()
             labels, scores = found.predict(features), -found.score_samples(features)
@@ -59,7 +59,7 @@ def transform(
         found = load_model(model)
         if not hasattr(found, "transform"):
             raise UsageError(f"{model} holds a {type(found).__name__}, which clusters points but does not embed them.")
-        samples = _read_for(found, data, DATA.take(options), messages)
+        samples = read_for(found, data, DATA.take(options), messages)
         try:
             embedded = found.transform(samples.to_features())
         except ValueError as error:
@@ -126,7 +126,7 @@ def model_file(path: Path) -> Path:
     return path
 
 
-def _read_for(model: Any, data: str, options: dict[str, Any], messages: Messages) -> Samples:
+def read_for(model: Any, data: str, options: dict[str, Any], messages: Messages) -> Samples:
     """Read rows with the columns and, for missing values, the means of a model."""
     from shade.data.samples import counted
 

@@ -5,6 +5,7 @@ from shade.plots.embedding import plot_embedding
 from shade.plots.losses import plot_losses
 from shade.plots.palette import NOISE_COLOUR, cluster_colours
 from shade.plots.reachability import plot_reachability
+from shade.plots.stability import plot_stability
 from shade.plots.structure_tree import plot_structure_tree
 
 __all__ = [
@@ -14,5 +15,6 @@ __all__ = [
     "plot_embedding",
     "plot_losses",
     "plot_reachability",
+    "plot_stability",
     "plot_structure_tree",
 ]

@@ -48,7 +48,7 @@ def plot_embedding(
     """
     points = check_points(np.asarray(embedding)[:, None] if np.ndim(embedding) == 1 else embedding)
     groups = group_points(labels, len(points))
-    flat, (x_label, y_label) = _flatten_points(points)
+    flat, (x_label, y_label) = flatten_points(points)
     axes = choose_axes(ax, 7.0, 3.0 if points.shape[1] == 1 else _fitting_height(flat))
     _scatter_points(axes, flat, groups.colours[groups.codes], groups.codes < 0)
     axes.set(xlabel=x_label, ylabel=y_label)
@@ -84,7 +84,7 @@ def _fitting_height(points: FloatArray) -> float:
     return float(np.clip(0.7 + 5.2 * height / width, 2.5, 6.5)) if width > 0 else 5.0
 
 
-def _flatten_points(points: FloatArray) -> tuple[FloatArray, tuple[str, str]]:
+def flatten_points(points: FloatArray) -> tuple[FloatArray, tuple[str, str]]:
     """Two coordinates for each point, and what to write on the two axes."""
     if points.shape[1] == 1:
         height = np.random.default_rng(0).uniform(size=len(points))

@@ -9,9 +9,12 @@ import numpy as np
 from shade._arrays import FloatArray
 
 NOISE_COLOUR: tuple[float, float, float] = (0.80, 0.80, 0.80)
+DARK_NOISE_COLOUR: tuple[float, float, float] = (0.38, 0.38, 0.38)
+DARK_PAGE: tuple[float, float, float] = (0.08, 0.09, 0.11)
 
 # After Okabe and Ito; their yellow is darkened to be seen on white, their black replaced by indigo.
 FIRST_COLOURS = ("0072b2", "e69f00", "009e73", "d55e00", "cc79a7", "56b4e9", "e4d400", "332288")
+DARK_FIRST_COLOURS = ("2b86d0", "e69f00", "009e73", "e8601c", "d787b0", "86d0fa", "f0e442", "9d8cf5")
 
 # Linear sRGB to cone responses and on to OKLab, in which equal steps look equally large (Ottosson 2020).
 _TO_CONES = np.array(
@@ -39,7 +42,7 @@ _VISIONS = np.array(
 )
 
 
-def cluster_colours(n: int) -> FloatArray:
+def cluster_colours(n: int, *, dark: bool = False) -> FloatArray:
     """Colours of clusters 0 … n − 1 as red, green and blue between 0 and 1.
 
     The first eight are those of Okabe and Ito, nearly. Each further one is, of a grid in OKLab, the colour farthest
@@ -49,6 +52,8 @@ def cluster_colours(n: int) -> FloatArray:
     Parameters
     ----------
     n : int
+    dark : bool, default=False
+        Lighter ones, to be seen on a dark page.
 
     Returns
     -------
@@ -60,18 +65,20 @@ def cluster_colours(n: int) -> FloatArray:
     >>> cluster_colours(2).round(2).tolist()
     [[0.0, 0.45, 0.7], [0.9, 0.62, 0.0]]
     """
-    colours = _all_colours()
+    colours = _all_colours(dark)
     return colours[np.arange(n) % len(colours)]
 
 
 @cache
-def _all_colours() -> FloatArray:
+def _all_colours(dark: bool) -> FloatArray:
     """List the first colours, then the grid, farthest first."""
-    first = np.array([[int(code[i : i + 2], 16) / 255 for i in (0, 2, 4)] for code in FIRST_COLOURS])
-    grid = _grid_colours()
+    codes = DARK_FIRST_COLOURS if dark else FIRST_COLOURS
+    first = np.array([[int(code[i : i + 2], 16) / 255 for i in (0, 2, 4)] for code in codes])
+    grid = _grid_colours(*((0.55, 0.92) if dark else (0.35, 0.85)))
     looks = _appearance(grid)
     # Paper and noise count as taken.
-    taken = _appearance(np.vstack([first, np.ones(3), NOISE_COLOUR]))
+    paper = np.vstack([DARK_PAGE, DARK_NOISE_COLOUR]) if dark else np.vstack([np.ones(3), NOISE_COLOUR])
+    taken = _appearance(np.vstack([first, paper]))
     gap = np.min([_difference(looks, other) for other in taken], axis=0)
     picked = []
     for _ in range(len(grid)):
@@ -82,10 +89,10 @@ def _all_colours() -> FloatArray:
     return np.vstack([first, grid[picked]])
 
 
-def _grid_colours() -> FloatArray:
+def _grid_colours(darkest: float, lightest: float) -> FloatArray:
     """Colours of a grid over lightness, chroma and hue that a screen can show."""
     lightness, chroma, hue = np.meshgrid(
-        np.linspace(0.35, 0.85, 6), [0.08, 0.13, 0.18], np.arange(24) * (2 * np.pi / 24), indexing="ij"
+        np.linspace(darkest, lightest, 6), [0.08, 0.13, 0.18], np.arange(24) * (2 * np.pi / 24), indexing="ij"
     )
     lab = np.column_stack([lightness.ravel(), (chroma * np.cos(hue)).ravel(), (chroma * np.sin(hue)).ravel()])
     linear = (lab @ np.linalg.inv(_TO_LAB).T) ** 3 @ np.linalg.inv(_TO_CONES).T

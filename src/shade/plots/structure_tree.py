@@ -142,9 +142,9 @@ def _find_node(tree: StructureTree, codes: IntArray, code: int) -> int:
     """Find the merge-tree node that owns the points of a cluster and no others."""
     positions = np.flatnonzero(codes[tree.order] == code)
     start, stop = positions[0], positions[-1] + 1
-    found = np.flatnonzero((tree.merges.start == start) & (tree.merges.stop == stop))
-    if len(found) == 0 or stop - start != len(positions):
+    node = tree.merges.find_node(start, stop)
+    if node is None or stop - start != len(positions):
         raise ValueError(
             "The clusters of 'clustering' are not branches of 'tree'. Give a clustering chosen from this tree."
         )
-    return int(found[0])
+    return node

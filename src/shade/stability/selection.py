@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
@@ -82,15 +83,23 @@ def select_n_clusters(tree: StructureTree, n_clusters: int) -> FlatClustering:
     Among the choices of that many candidates, none inside another, those that leave no branch out come first; where
     a split into several branches at one distance allows no such choice, as few as possible are left out.
     """
-    available = int(tree.n_leaves[0])
-    if not 1 <= n_clusters <= available:
-        raise ValueError(
-            f"The 'n_clusters' parameter must be an int in the range [1, {available}], the number of separate "
-            f"branches with at least {tree.smallest} points in this tree. Got {n_clusters} instead."
-        )
-    if n_clusters == 1:  # everything, although the root of the paper's structure tree may own less
-        return _flatten_nodes(tree, np.array([len(tree.merges.height) - 1]), np.array([np.inf]))
-    return _flatten_candidates(tree, _choose(tree, n_clusters))
+    _check_number(tree, n_clusters)
+    return _flatten_number(tree, _Choices.of(tree, n_clusters), n_clusters)
+
+
+def select_each_number(tree: StructureTree, most: int) -> Iterator[FlatClustering]:
+    """The most stable clusterings with 1, 2, … `most` clusters, each made when it is asked for."""
+    _check_number(tree, most)
+    choices = _Choices.of(tree, most)
+    return (_flatten_number(tree, choices, n_clusters) for n_clusters in range(1, most + 1))
+
+
+def total_stabilities(tree: StructureTree, most: int) -> FloatArray:
+    """Total stability of the most stable clusterings with 1, 2, … `most` clusters."""
+    _check_number(tree, most)
+    totals = _Choices.of(tree, most).value[0][1 : most + 1].copy()
+    totals[0] = 0.0  # all points in one cluster tell nothing
+    return totals
 
 
 def cut_at_distance(tree: StructureTree, distance: float) -> FlatClustering:
@@ -101,49 +110,76 @@ def cut_at_distance(tree: StructureTree, distance: float) -> FlatClustering:
     return _flatten_nodes(tree, nodes, np.full(len(nodes), np.nextafter(distance, np.inf)))
 
 
-def _choose(tree: StructureTree, n_clusters: int) -> IntArray:
-    """Candidates of the best choice, by dynamic programming from the leaves of the tree up.
+def _check_number(tree: StructureTree, n_clusters: int) -> None:
+    available = int(tree.n_leaves[0])
+    if not 1 <= n_clusters <= available:
+        raise ValueError(
+            f"The 'n_clusters' parameter must be an int in the range [1, {available}], the number of separate "
+            f"branches with at least {tree.smallest} points in this tree. Got {n_clusters} instead."
+        )
 
-    For each candidate and each k, the best choice of k candidates at or below it: first by how many childless
-    candidates it covers, then by stability.
+
+@dataclass(frozen=True)
+class _Choices:
+    """The best choices of up to so many candidates at or below each candidate.
+
+    Best is first by how many childless candidates a choice covers, then by stability: `value` by candidate and number.
     """
-    children: list[list[int]] = [[] for _ in range(tree.n_candidates)]
-    for candidate in range(1, tree.n_candidates):
-        children[tree.parent[candidate]].append(candidate)
-    value: list[FloatArray] = [np.empty(0)] * tree.n_candidates
-    covered: list[IntArray] = [np.empty(0, np.int64)] * tree.n_candidates
-    splits: list[list[IntArray]] = [[] for _ in range(tree.n_candidates)]
-    for candidate in range(tree.n_candidates - 1, -1, -1):
-        best, cover = np.zeros(1), np.zeros(1, np.int64)
-        for child in children[candidate]:
-            limit = min(n_clusters, len(best) - 1 + len(value[child]) - 1)
-            merged, merged_cover = np.empty(limit + 1), np.empty(limit + 1, np.int64)
-            split = np.empty(limit + 1, np.int64)
-            condense.merge_choices(best, cover, value[child], covered[child], limit, merged, merged_cover, split)
-            splits[candidate].append(split)
-            best, cover = merged, merged_cover
-        if len(best) == 1:
-            best, cover = np.append(best, -np.inf), np.append(cover, -1)
-        leaves = int(tree.n_leaves[candidate])
-        if (leaves, tree.stability[candidate]) >= (int(cover[1]), best[1]):
-            best[1], cover[1] = tree.stability[candidate], leaves
-            splits[candidate].append(np.empty(0, np.int64))  # marks that one cluster here is the candidate itself
-        value[candidate], covered[candidate] = best, cover
-    chosen: list[int] = []
-    pending = [(0, n_clusters)]
-    while pending:
-        candidate, wanted = pending.pop()
-        marked = bool(splits[candidate]) and len(splits[candidate][-1]) == 0
-        if wanted == 1 and marked:
-            chosen.append(candidate)
-            continue
-        for child, split in reversed(list(zip(children[candidate], splits[candidate], strict=False))):
-            if wanted == 0:
-                break
-            before = int(split[wanted])
-            pending.append((child, wanted - before))
-            wanted = before
-    return np.array(sorted(candidate for candidate in chosen), dtype=np.int64)
+
+    children: list[list[int]]
+    value: list[FloatArray]
+    splits: list[list[IntArray]]
+
+    @classmethod
+    def of(cls, tree: StructureTree, most: int) -> _Choices:
+        """Dynamic programming from the leaves of the tree up."""
+        children: list[list[int]] = [[] for _ in range(tree.n_candidates)]
+        for candidate in range(1, tree.n_candidates):
+            children[tree.parent[candidate]].append(candidate)
+        value: list[FloatArray] = [np.empty(0)] * tree.n_candidates
+        covered: list[IntArray] = [np.empty(0, np.int64)] * tree.n_candidates
+        splits: list[list[IntArray]] = [[] for _ in range(tree.n_candidates)]
+        for candidate in range(tree.n_candidates - 1, -1, -1):
+            best, cover = np.zeros(1), np.zeros(1, np.int64)
+            for child in children[candidate]:
+                limit = min(most, len(best) - 1 + len(value[child]) - 1)
+                merged, merged_cover = np.empty(limit + 1), np.empty(limit + 1, np.int64)
+                split = np.empty(limit + 1, np.int64)
+                condense.merge_choices(best, cover, value[child], covered[child], limit, merged, merged_cover, split)
+                splits[candidate].append(split)
+                best, cover = merged, merged_cover
+            if len(best) == 1:
+                best, cover = np.append(best, -np.inf), np.append(cover, -1)
+            leaves = int(tree.n_leaves[candidate])
+            if (leaves, tree.stability[candidate]) >= (int(cover[1]), best[1]):
+                best[1], cover[1] = tree.stability[candidate], leaves
+                splits[candidate].append(np.empty(0, np.int64))  # marks that one cluster here is the candidate itself
+            value[candidate], covered[candidate] = best, cover
+        return cls(children, value, splits)
+
+    def read(self, n_clusters: int) -> IntArray:
+        """Candidates of the best choice of so many."""
+        chosen: list[int] = []
+        pending = [(0, n_clusters)]
+        while pending:
+            candidate, wanted = pending.pop()
+            splits = self.splits[candidate]
+            if wanted == 1 and splits and len(splits[-1]) == 0:
+                chosen.append(candidate)
+                continue
+            for child, split in reversed(list(zip(self.children[candidate], splits, strict=False))):
+                if wanted == 0:
+                    break
+                before = int(split[wanted])
+                pending.append((child, wanted - before))
+                wanted = before
+        return np.array(sorted(chosen), dtype=np.int64)
+
+
+def _flatten_number(tree: StructureTree, choices: _Choices, n_clusters: int) -> FlatClustering:
+    if n_clusters == 1:  # everything, although the root of the paper's structure tree may own less
+        return _flatten_nodes(tree, np.array([len(tree.merges.height) - 1]), np.array([np.inf]))
+    return _flatten_candidates(tree, choices.read(n_clusters))
 
 
 def _flatten_candidates(tree: StructureTree, chosen: IntArray) -> FlatClustering:

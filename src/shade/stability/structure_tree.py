@@ -61,6 +61,11 @@ class MergeTree:
         """Number of leaves."""
         return len(self.leaf_parent)
 
+    def find_node(self, start: int, stop: int) -> int | None:
+        """The node that owns these positions and no others, if there is one."""
+        found = np.flatnonzero((self.start == start) & (self.stop == stop))
+        return int(found[0]) if len(found) else None
+
 
 @dataclass(frozen=True)
 class BranchTree:

@@ -1,0 +1,40 @@
+"""`shade report`: a page to look at, explore and share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from shade.cli.apply import load_model, model_file, read_for
+from shade.cli.arguments import ModelArgument, QuietOption
+from shade.cli.messages import Messages
+from shade.cli.options import DATA, with_options
+from shade.cli.output import REPORT_NAME, writing
+
+
+@with_options(DATA)
+def report(
+    *,
+    model: ModelArgument,
+    data: Annotated[
+        str | None, typer.Option("--data", help="The data of training, to show pictures and what sets clusters apart.")
+    ] = None,
+    to: Annotated[Path | None, typer.Option(help="File to write; report.html beside the model if left out.")] = None,
+    title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
+    quiet: QuietOption = False,
+    **options: Any,
+) -> None:
+    """Write one HTML file that shows what was found, to be explored in a browser without any network."""
+    messages = Messages(quiet=quiet)
+    with messages.warnings_as_lines():
+        found = load_model(model)
+        samples = None if data is None else read_for(found, data, DATA.take(options), messages)
+        path = to or model_file(model).parent / REPORT_NAME
+
+        from shade.report import write_report
+
+        with writing(path):
+            written = write_report(found, path, samples=samples, title=title)
+    typer.echo(written)

@@ -1,0 +1,65 @@
+"""How stable the best clustering is for each number of clusters."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shade._validation import Whole, check_parameter
+from shade.plots._axes import choose_axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from shade.stability.structure_tree import StructureTree
+
+
+def plot_stability(tree: StructureTree, *, most: int = 30, ax: Axes | None = None) -> Axes:
+    """Draw the total stability of the best clustering with each number of clusters, the highest one marked.
+
+    All of them come from the same tree: `recluster(n_clusters=k)` gives the clustering behind a point of the curve.
+
+    Parameters
+    ----------
+    tree : StructureTree
+    most : int, default=30
+        Largest number of clusters to draw; fewer if the tree has not so many branches.
+    ax : Axes, optional
+        Those of a new figure if None.
+
+    Returns
+    -------
+    Axes
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from shade.density import DCTree
+    >>> from shade.plots import plot_stability
+    >>> from shade.stability import StructureTree
+    >>> points = [[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]]
+    >>> tree = StructureTree.from_dc_tree(DCTree.from_points(points, 2), "branches", min_cluster_size=2)
+    >>> ax = plot_stability(tree, ax=Figure().subplots())
+    >>> ax.get_xlabel()
+    'Number of clusters'
+    """
+    from shade.stability.selection import total_stabilities  # loads numba, which the other plots do without
+
+    check_parameter("most", most, Whole(1), "plot_stability")
+    axes = choose_axes(ax, 7.0, 3.5)
+    totals = total_stabilities(tree, min(most, int(tree.n_leaves[0])))
+    numbers = np.arange(1, len(totals) + 1)
+    best = int(totals.argmax())
+    axes.plot(numbers, totals, color="0.4", marker="o", markersize=4, linewidth=1.2)
+    axes.plot(numbers[best], totals[best], color="#d55e00", marker="o", markersize=8)
+    axes.annotate(
+        f"{numbers[best]}", (float(numbers[best]), float(totals[best])), xytext=(0.0, 8.0),
+        textcoords="offset points", ha="center", color="#d55e00",
+    )  # fmt: skip
+    axes.set(xlabel="Number of clusters", ylabel="Total stability")
+    axes.margins(y=0.15)
+    axes.set_ylim(bottom=0.0)
+    axes.set_xlim(0.5, len(totals) + 0.5)
+    axes.set_xticks([tick for tick in axes.get_xticks() if tick == round(tick) and 1 <= tick <= len(totals)] or [1])
+    return axes

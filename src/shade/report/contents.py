@@ -1,0 +1,237 @@
+"""What a report shows, as plain values: points, clusters for each number of them, and what was run."""
+
+from __future__ import annotations
+
+import base64
+import platform
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from textwrap import shorten
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shade import __version__
+from shade._arrays import AnyArray, FloatArray, IntArray
+from shade.explanation import explain_groups
+from shade.plots.palette import DARK_NOISE_COLOUR, NOISE_COLOUR, cluster_colours
+from shade.report.samples import KnownSamples
+from shade.report.thumbnails import make_sheet
+from shade.stability.selection import FlatClustering, select_each_number, total_stabilities
+from shade.stability.structure_tree import StructureTree
+
+if TYPE_CHECKING:
+    from shade.tree_clustering import TreeClusteringMixin
+
+MOST_NUMBERS = 40
+MOST_COLOURS = 120
+MOST_EXEMPLARS = 8
+TOP_FEATURES = 5
+
+# Together with the points and the drawing library, these keep a report of 70,000 images under 15 MB.
+GALLERY = {"longest_side": 56, "most_pixels": 6_000_000, "most_bytes": 1_200_000}
+HOVER = {"longest_side": 64, "most_pixels": 12_000_000, "most_bytes": 4_200_000}
+
+
+@dataclass
+class ClusterTable:
+    """Every cluster of any clustering that the page can show, each once; a cluster is a range of the tree's order."""
+
+    tree: StructureTree
+    places: dict[tuple[int, int], int] = field(default_factory=dict)
+    records: list[dict[str, Any]] = field(default_factory=list)
+    position: IntArray = field(init=False)  # of each row in the order
+
+    def __post_init__(self) -> None:
+        self.position = np.argsort(self.tree.order)
+
+    def add(self, clustering: FlatClustering) -> list[int]:
+        """Numbers of the clusters of a clustering, by label."""
+        codes = clustering.labels[self.tree.order]
+        leaving = np.maximum(self.tree.branches.leaving, self.tree.merges.floor)
+        reach = clustering.strengths[self.tree.order] * leaving
+        first = np.full(clustering.n_clusters, -1)
+        found, starts, sizes = np.unique(codes, return_index=True, return_counts=True)
+        first[found[found >= 0]] = starts[found >= 0]
+        numbers = []
+        for label, (start, size) in enumerate(zip(first, sizes[found >= 0], strict=True)):
+            key = int(start), int(start + size)
+            if key not in self.places:
+                self.places[key] = len(self.records)
+                self.records.append(self._describe(clustering, label, key, reach))
+            numbers.append(self.places[key])
+        return numbers
+
+    def _describe(
+        self, clustering: FlatClustering, label: int, key: tuple[int, int], reach: FloatArray
+    ) -> dict[str, Any]:
+        merges = self.tree.merges
+        node = merges.find_node(*key)
+        if node is None:
+            raise ValueError("The clusters of this model are not branches of its tree: it was altered after fitting.")
+        top = float(merges.height[-1])
+        birth = float(np.append(merges.height, np.inf)[merges.parent[node]])
+        persistence = float(clustering.persistence[label])
+        stability = float(clustering.stability[label])
+        return {
+            "start": key[0],
+            "stop": key[1],
+            "birth": min(birth, float(clustering.limit[label])),
+            "death": (1.0 - persistence) * min(birth, top),
+            "core": float(reach[slice(*key)].max()),  # a member's strength is this over the distance it leaves at
+            "persistence": persistence,
+            "stability": stability if np.isfinite(stability) else None,
+            "exemplars": self._pick_exemplars(clustering.exemplars[label]),
+            "features": [],
+        }
+
+    def _pick_exemplars(self, rows: IntArray) -> list[int]:
+        """A few rows from all along the order of the tree, so from different branches."""
+        ordered = rows[np.argsort(self.position[rows])]
+        places = np.linspace(0, len(rows) - 1, min(len(rows), MOST_EXEMPLARS)).round().astype(np.int64)
+        return [int(row) for row in ordered[places]]
+
+    def explain(self, table: AnyArray, names: tuple[str, ...] | None) -> None:
+        """Tell each cluster by the features that set it apart."""
+        groups = [self.tree.order[record["start"] : record["stop"]] for record in self.records]
+        explained = explain_groups(table, groups, top=TOP_FEATURES, feature_names=names)
+        for place, record in enumerate(self.records):
+            record["features"] = [
+                {
+                    "name": explained.feature_names[feature],
+                    "effect": round(float(explained.effects[place, feature]), 3),
+                    "inside": float(explained.inside[place, rank]),
+                    "outside": float(explained.outside[place, rank]),
+                }
+                for rank, feature in enumerate(explained.features[place])
+                if abs(explained.effects[place, feature]) > 0.01
+            ]
+
+
+def points_of(model: TreeClusteringMixin) -> FloatArray:
+    """The points that were clustered: the embedding, or the rows themselves where nothing was trained."""
+    return model._training.points
+
+
+def gather_contents(
+    model: TreeClusteringMixin, samples: KnownSamples, flat: FloatArray, axes: tuple[str, str]
+) -> dict[str, Any]:
+    """Everything that the page's own program reads."""
+    tree = model.structure_tree_
+    available = int(tree.n_leaves[0])
+    most = min(available, max(MOST_NUMBERS, min(model.n_clusters_ + 10, MOST_COLOURS)))
+    clusters = ClusterTable(tree)
+    fitted = clusters.add(model._clustering)
+    numbers = [clusters.add(clustering) for clustering in select_each_number(tree, most)]
+    table = samples.table
+    if table is None and samples.images is None and not hasattr(model, "embedding_"):
+        table = points_of(model)
+    if table is not None:
+        names = samples.feature_names if samples.feature_names is not None else _feature_names(model, table)
+        clusters.explain(table, names)
+    order = tree.order
+    codes = {} if samples.labels is None else _encode_texts(samples.labels, order)
+    return {
+        "points": {
+            "x": pack(flat[order, 0], np.float32),
+            "y": pack(flat[order, 1], np.float32),
+            "row": pack(order, np.int32),
+            "reachability": pack(_finite(model.dc_tree_.reachability), np.float32),
+            "leaving": pack(np.maximum(tree.branches.leaving, tree.merges.floor), np.float32),
+            "outlier": pack(model.outlier_scores_[order], np.float32),
+        },
+        "axes": axes,
+        "ids": None if samples.ids is None else [samples.ids[row] for row in order],
+        "truth": codes or None,
+        "clusters": clusters.records,
+        "numbers": numbers,
+        "fitted": fitted,
+        "available": available,
+        "stability": [round(float(total), 6) for total in total_stabilities(tree, most)],
+        "palette": {
+            "light": _hex(cluster_colours(MOST_COLOURS)),
+            "dark": _hex(cluster_colours(MOST_COLOURS, dark=True)),
+        },
+        "noise": {"light": _hex([NOISE_COLOUR])[0], "dark": _hex([DARK_NOISE_COLOUR])[0]},
+        "thumbnails": None if samples.images is None else _thumbnails(samples.images, clusters, tree.order),
+    }
+
+
+def describe_run(model: Any) -> dict[str, dict[str, str]]:
+    """What was run and how long, for the header and the tables of the page."""
+    history = getattr(model, "history_", None) or []
+    seconds = sum(record.get("seconds", 0.0) for record in history)
+    n = len(model.labels_)
+    facts = {
+        "Estimator": type(model).__name__,
+        "Rows": f"{n:,}",
+        "Features": f"{model.n_features_in_:,}",
+        "Clusters": f"{model.n_clusters_:,}",
+        "Noise": f"{np.mean(model.labels_ < 0):.1%}",
+    }
+    if history:
+        facts["Embedding"] = f"{model.embedding_.shape[1]} dimensions"
+        facts["Training"] = f"{len(history):,} epochs in {format_seconds(seconds)}"
+    parameters = {
+        name: shorten(str(value), 200) for name, value in model.get_params(deep=False).items() if name != "verbose"
+    }
+    return {
+        "facts": facts,
+        "parameters": parameters,
+        "versions": _versions(("numpy", "scipy", "torch", "numba", "bokeh")),
+    }
+
+
+def format_seconds(seconds: float) -> str:
+    """A time as people say it."""
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
+
+
+def pack(values: AnyArray, dtype: Any) -> str:
+    """An array as base64 of little-endian numbers."""
+    return base64.b64encode(np.ascontiguousarray(values, np.dtype(dtype).newbyteorder("<")).tobytes()).decode()
+
+
+def _versions(names: Iterable[str]) -> dict[str, str]:
+    found = {"shade": __version__, "python": platform.python_version()}
+    for name in names:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def _feature_names(model: Any, table: AnyArray) -> tuple[str, ...] | None:
+    names = getattr(model, "feature_names_in_", None)
+    return tuple(map(str, names)) if names is not None and len(names) == table.shape[1] else None
+
+
+def _thumbnails(images: AnyArray, clusters: ClusterTable, order: IntArray) -> dict[str, Any]:
+    """A sharp sheet of exemplars, and a small picture of as many rows as fit."""
+    exemplars = sorted({row for record in clusters.records for row in record["exemplars"]})
+    everything = make_sheet(images, np.arange(len(order)), **HOVER)
+    shown = everything.pop("rows")
+    everything["step"] = shown[1] - shown[0] if len(shown) > 1 else 1
+    return {"exemplars": make_sheet(images, np.array(exemplars, np.int64), **GALLERY), "everything": everything}
+
+
+def _finite(reachability: FloatArray) -> FloatArray:
+    """The first point has no reachability: it is drawn as high as the highest wall."""
+    finite = np.isfinite(reachability)
+    return np.where(finite, reachability, reachability[finite].max(initial=0.0))
+
+
+def _encode_texts(texts: tuple[str, ...], order: IntArray) -> dict[str, Any]:
+    names, codes = np.unique(np.array(texts, object).astype(str), return_inverse=True)
+    return {"names": names.tolist(), "codes": pack(codes[order], np.int32)}
+
+
+def _hex(colours: Any) -> list[str]:
+    levels = np.asarray(np.asarray(colours) * 255).round().astype(int)
+    return [f"#{red:02x}{green:02x}{blue:02x}" for red, green, blue in levels]

@@ -1,0 +1,226 @@
+// The page around the pictures: table, slider, selection, hover, download, themes.
+
+const MOST_LISTED = 60;
+const pointer = { x: 0, y: 0, pressed: false };
+const farthestOutside = mostOutlying(12);
+const element = (id) => document.getElementById(id);
+const count = (value) => value.toLocaleString("en");
+const percent = (share) => `${(100 * share).toFixed(share > 0 && share < 0.0995 ? 1 : 0)} %`;
+const short = (value) => (Math.abs(value) >= 1e5 || (value !== 0 && Math.abs(value) < 1e-3) ? value.toExponential(2) : Number(value.toPrecision(4)).toString());
+
+// An element with attributes and children; text is only ever set as text.
+function make(tag, attributes = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name === "style") Object.assign(made.style, value);
+    else made.setAttribute(name, value);
+  }
+  made.append(...children);
+  return made;
+}
+
+// The picture of a row, as high as asked for; nothing where there is none.
+function thumbnailOf(row, height) {
+  if (!data.thumbnails) return null;
+  const { exemplars, everything } = data.thumbnails;
+  let sheet = exemplars;
+  let place = exemplars.rows.indexOf(row);
+  if (place < 0) {
+    if (row % everything.step) return null;
+    [sheet, place] = [everything, row / everything.step];
+  }
+  const scale = height / sheet.height;
+  const name = data.ids ? data.ids[positionOfRow[row]] : `row ${row}`;
+  const across = (place % sheet.columns) * sheet.width * scale;
+  const down = Math.floor(place / sheet.columns) * sheet.height * scale;
+  const made = make("span", { class: "thumb", role: "img", "aria-label": name, title: name });
+  Object.assign(made.style, {
+    width: `${sheet.width * scale}px`, height: `${height}px`, backgroundImage: `var(--sheet-${sheet === exemplars ? "exemplars" : "everything"})`,
+    backgroundSize: `${sheet.columns * sheet.width * scale}px auto`, backgroundPosition: `-${across}px -${down}px`,
+  });
+  return made;
+}
+
+function describeFeature({ name, effect, inside, outside }) {
+  const chip = make("span", { class: "chip", title: `${name}: effect ${effect.toFixed(2)}, median ${short(inside)} here, ${short(outside)} elsewhere` });
+  chip.append(make("span", { class: effect > 0 ? "up" : "down", "aria-hidden": "true" }, effect > 0 ? "▲ " : "▼ "), make("b", {}, name),
+    ` ${effect > 0 ? "+" : "−"}${Math.abs(effect).toFixed(2)}`);
+  return chip;
+}
+
+function describeCluster(cluster) {
+  const cell = make("td");
+  const pictures = data.thumbnails ? cluster.exemplars.map((row) => thumbnailOf(row, 30)) : [];
+  const features = cluster.features.slice(0, 3).map(describeFeature);
+  if (pictures.length) cell.append(make("div", { class: "strip" }, ...pictures));
+  else if (features.length) cell.append(make("div", { class: "chips" }, ...features));
+  else cell.append(make("span", { class: "small" }, cluster.exemplars.slice(0, 3).map((row) => nameOf(positionOfRow[row])).join(", ")));
+  if (truth) {
+    const { name, share } = commonTruth(cluster);
+    cell.append(make("span", { class: "small" }, `${percent(share)} labelled ${name}`));
+  }
+  return cell;
+}
+
+function clusterRow(label, size, description, persistence) {
+  const name = label < 0 ? "noise" : String(label);
+  const button = make("button", { type: "button", class: "name", "aria-pressed": "false" }, make("span", { class: "swatch", style: { background: colourOf(label) } }), name);
+  button.setAttribute("aria-label", label < 0 ? "Select noise" : `Select cluster ${label}`);
+  const stays = make("td");
+  if (persistence !== null) {
+    stays.append(make("span", { class: "meter", "aria-hidden": "true" }, make("i", { style: { width: `${100 * persistence}%` } })), persistence.toFixed(2));
+  }
+  const row = make("tr", { "data-label": label }, make("td", {}, button),
+    make("td", { class: "right" }, count(size), make("span", { class: "small" }, percent(size / n))), stays, description);
+  row.addEventListener("click", (event) => chooseCluster(label, event.shiftKey || event.ctrlKey || event.metaKey));
+  return row;
+}
+
+function fillTable() {
+  const rows = state.clusters.map((cluster, label) => clusterRow(label, sizeOf(cluster), describeCluster(cluster), cluster.persistence));
+  const noise = countNoise();
+  if (noise) rows.push(clusterRow(-1, noise, make("td", {}, make("span", { class: "small" }, "in no cluster")), null));
+  element("cluster-rows").replaceChildren(...rows);
+  element("telling").textContent = data.thumbnails ? "Exemplars" : state.clusters.some((cluster) => cluster.features.length) ? "Set apart by (effect)" : "Exemplars";
+}
+
+function chooseCluster(label, more) {
+  const inside = (position) => (label < 0 ? state.labels[position] < 0 : state.labels[position] === label);
+  const before = state.selected.slice();
+  const pressed = document.querySelector(`tr[data-label="${label}"] button`).getAttribute("aria-pressed") === "true";
+  if (more) choose((position) => (inside(position) ? !pressed : before[position]));
+  else choose((position) => !(pressed && countSelected().filter(Boolean).length === 1) && inside(position));
+}
+
+function choose(test) {
+  selectWhere(test);
+  lightUpPictures();
+  showSelection();
+}
+
+function showSelection() {
+  const counts = countSelected();
+  for (const row of element("cluster-rows").rows) {
+    const label = Number(row.dataset.label);
+    const lit = counts[label < 0 ? counts.length - 1 : label];
+    const whole = lit > 0 && lit === (label < 0 ? countNoise() : sizeOf(state.clusters[label]));
+    row.classList.toggle("lit", lit > 0);
+    row.classList.toggle("dim", state.nSelected > 0 && lit === 0);
+    row.querySelector("button").setAttribute("aria-pressed", String(whole));
+  }
+  const some = state.nSelected > 0;
+  element("selected").textContent = some ? `${count(state.nSelected)} of ${count(n)} selected` : "Nothing selected";
+  element("clear").disabled = !some;
+  element("download").textContent = some ? "Download selection (CSV)" : "Download all (CSV)";
+  const listed = some ? selectedPositions(MOST_LISTED) : farthestOutside;
+  element("chosen-rows").replaceChildren(...listed.map(listedRow));
+  element("chosen-title").textContent = some ? "Selection" : "Farthest outside";
+  element("chosen-note").textContent = !some
+    ? "The highest outlier scores. What you select, in a picture or in the table, lights up everywhere and is listed here."
+    : state.nSelected > MOST_LISTED ? `The first ${MOST_LISTED} of ${count(state.nSelected)} points.` : `${count(state.nSelected)} points.`;
+}
+
+function listedRow(position) {
+  const label = state.labels[position];
+  const where = state.nSelected ? (label < 0 ? "noise" : `cluster ${label}`) : `score ${points.outlier[position].toFixed(3)}`;
+  const text = make("span", { class: "text" }, make("b", {}, nameOf(position)), make("span", { class: "small" }, where));
+  const row = make("li", { title: nameOf(position) }, ...[thumbnailOf(points.row[position], 32)].filter(Boolean), text);
+  row.style.setProperty("--row", colourOf(label));
+  return row;
+}
+
+function hover(position) {
+  const tooltip = element("tooltip");
+  tooltip.hidden = position === undefined;
+  if (tooltip.hidden) return;
+  const label = state.labels[position];
+  const lines = [label < 0 ? "noise" : `cluster ${label}, strength ${strengthOf(position).toFixed(2)}`];
+  if (truth) lines.push(`given label ${truth.names[truth.codes[position]]}`);
+  if (label < 0) lines.push(`outlier score ${points.outlier[position].toFixed(2)}`);
+  tooltip.replaceChildren(...[thumbnailOf(points.row[position], 72)].filter(Boolean), make("strong", {}, nameOf(position)),
+    ...lines.map((line) => make("div", {}, line)));
+  const box = tooltip.getBoundingClientRect();
+  tooltip.style.left = `${Math.max(4, Math.min(pointer.x + 14, window.innerWidth - box.width - 4))}px`;
+  tooltip.style.top = `${Math.max(4, Math.min(pointer.y + 14, window.innerHeight - box.height - 4))}px`;
+}
+
+function showNumber(number) {
+  useNumber(number);
+  const k = state.clusters.length;
+  element("number").value = Math.min(k, data.numbers.length);
+  element("number-value").textContent = k;
+  element("number").setAttribute("aria-valuetext", `${k} clusters`);
+  element("fitted").disabled = state.number === 0;
+  element("fitted").title = `${data.fitted.length} clusters`;
+  fillTable();
+  paintPictures();
+  showSelection();
+  describePictures();
+}
+
+function describePictures() {
+  const k = state.clusters.length;
+  const noise = percent(countNoise() / n);
+  const clusters = `${k} ${k === 1 ? "cluster" : "clusters"}`;
+  element("fact-clusters").textContent = count(k);
+  element("fact-noise").textContent = noise;
+  if (truth) {
+    element("fact-agreement").hidden = false;
+    element("fact-agreement").querySelector("dd").textContent = agreementWithTruth().toFixed(3);
+  }
+  const largest = state.clusters.slice(0, 10).map((cluster, label) => `cluster ${label} ${count(sizeOf(cluster))} points`).join(", ");
+  element("embedding-text").textContent = `Scatter plot of ${count(n)} points in two dimensions, ${data.axes.join(" and ")}: ${clusters}, ${noise} noise. ${largest}.`;
+  const walls = state.clusters.map((cluster, label) => `cluster ${label} up to ${short(cluster.birth)}`).slice(0, 10).join(", ");
+  element("reachability-text").textContent = `Bar chart of the distance at which each point joins the one before it; ${k} coloured valleys. They part at these distances: ${walls}.`;
+  const lives = state.clusters.map((cluster, label) => `cluster ${label} from ${short(cluster.birth)} down to ${short(cluster.death)}`).slice(0, 10).join(", ");
+  element("tree-text").textContent = `Icicle of candidate clusters by distance; coloured are ${lives}.`;
+  const best = data.stability.indexOf(Math.max(...data.stability)) + 1;
+  element("stability-text").textContent = `Line chart of total stability for 1 to ${data.stability.length} clusters, highest for ${best}; shown are ${k}.`;
+}
+
+function download() {
+  const blob = new Blob([selectionAsCsv()], { type: "text/csv;charset=utf-8" });
+  const link = make("a", { href: URL.createObjectURL(blob), download: state.nSelected ? "selection.csv" : "clusters.csv" });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+}
+
+function useTheme(dark) {
+  state.dark = dark;
+  document.documentElement.dataset.theme = dark ? "dark" : "light";
+  element("theme").setAttribute("aria-pressed", String(dark));
+}
+
+function start() {
+  const bokeh = window.Bokeh.documents.find((candidate) => candidate.get_model_by_name("positions"));
+  if (!bokeh || !bokeh.is_idle) return setTimeout(start, 10); // before its first layout Bokeh would paint in the wrong place
+  findModels(bokeh);
+  startScatter(models.figures.embedding);
+  listenToPictures({ choose, hover, ask: showNumber });
+  element("number").max = data.numbers.length;
+  let wanted = null;
+  element("number").addEventListener("input", () => {
+    // A slider speaks faster than many points can be painted: only the last word of a frame counts.
+    if (wanted === null) requestAnimationFrame(() => { const number = wanted; wanted = null; showNumber(number); });
+    wanted = Number(element("number").value);
+  });
+  element("fitted").addEventListener("click", () => showNumber(0));
+  element("clear").addEventListener("click", () => choose(() => false));
+  element("download").addEventListener("click", download);
+  element("theme").addEventListener("click", () => { useTheme(!state.dark); paintTheme(); showNumber(state.number); });
+  document.addEventListener("keydown", (event) => { if (event.key === "Escape") choose(() => false); });
+  document.addEventListener("pointermove", (event) => Object.assign(pointer, { x: event.clientX, y: event.clientY, pressed: event.buttons > 0 }), { passive: true });
+  const preferred = window.matchMedia("(prefers-color-scheme: dark)");
+  preferred.addEventListener("change", () => { useTheme(preferred.matches); paintTheme(); showNumber(state.number); });
+  paintTheme();
+  showNumber(0);
+  document.documentElement.dataset.ready = "yes";
+}
+
+useTheme(window.matchMedia("(prefers-color-scheme: dark)").matches);
+for (const [name, sheet] of Object.entries(data.thumbnails || {})) {
+  // As a file of its own, since a style may not be as long as a sheet of thousands of pictures.
+  const file = new Blob([unpack(sheet.source, Uint8Array)], { type: "image/webp" });
+  document.documentElement.style.setProperty(`--sheet-${name}`, `url(${URL.createObjectURL(file)})`);
+}
+start();

@@ -1,0 +1,136 @@
+"""The page put together and written."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import tempfile
+from datetime import UTC, datetime
+from importlib.resources import files
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from shade.plots.embedding import flatten_points
+from shade.report.samples import ReportSamples, check_samples
+
+if TYPE_CHECKING:
+    from shade.tree_clustering import TreeClusteringMixin
+
+# The page's own program, in the order in which its parts build on each other.
+PROGRAM = ("points.js", "scatter.js", "pictures.js", "explorer.js")
+
+
+def write_report(
+    model: TreeClusteringMixin,
+    path: str | PathLike[str],
+    *,
+    samples: ReportSamples | None = None,
+    title: str | None = None,
+) -> Path:
+    """Write one HTML file that shows what a model found, to be explored in a browser without any network.
+
+    Parameters
+    ----------
+    model : SHADE or DCTreeClustering
+        Fitted.
+    path : str or path
+        By custom "report.html". It is written aside and then renamed: a file of that name is always whole.
+    samples : optional
+        What is known about the rows that were fitted: an object with `rows` (a table, or images of shape N × H × W,
+        N × C × H × W or N × H × W × 3), `feature_names`, `ids`, `labels` and `kind` ("table", "images" or "frames").
+        With it clusters are told by their features or shown as images.
+    title : str, optional
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from shade import DCTreeClustering
+    >>> from shade.report import write_report
+    >>> X = [[0.0], [0.1], [0.2], [9.0], [9.1], [9.2]]
+    >>> model = DCTreeClustering(min_points=2, selection="branches", min_cluster_size=3).fit(X)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = write_report(model, Path(folder) / "report.html", title="Six points")
+    ...     "Six points" in file.read_text(encoding="utf-8")
+    True
+    """
+    check_is_fitted(model)
+    known = check_samples(samples, len(model.labels_))
+    try:
+        from shade.report import contents
+        from shade.report.pictures import embed_pictures
+    except ImportError as error:
+        raise ImportError("Reports need bokeh: pip install 'shade-clustering[report]'") from error
+    flat, axes = flatten_points(contents.points_of(model))
+    data = contents.gather_contents(model, known, flat, axes)
+    run = contents.describe_run(model)
+    script, pictures, library = embed_pictures(model, flat, data)
+    scripts = [library, "\n".join(["(function () {", '"use strict";', *map(_asset, PROGRAM), "})();"]), script]
+    heading = title or f"{run['facts']['Estimator']} found {model.n_clusters_} clusters"
+    page = _render(
+        title=heading, style=_asset("page.css"), scripts=scripts, script_hashes=" ".join(map(_hash, scripts)),
+        pictures=pictures, data=_as_json(data), losses_text=_describe_losses(model),
+        made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"), **run,
+    )  # fmt: skip
+    return _write_aside(Path(path), page)
+
+
+def _render(**values: Any) -> str:
+    """Fill the template; whatever comes from data is escaped, our own markup alone is not."""
+    from jinja2 import Environment, StrictUndefined
+    from markupsafe import Markup
+
+    for name in ("style", "data", "script_hashes"):
+        values[name] = Markup(values[name])
+    values["scripts"] = [Markup(script) for script in values["scripts"]]
+    values["pictures"] = {name: Markup(picture) for name, picture in values["pictures"].items()}
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=False)
+    return environment.from_string(_asset("page.html")).render(**values)
+
+
+def _as_json(data: dict[str, Any]) -> str:
+    """JSON that cannot end the script element it stands in."""
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _hash(script: str) -> str:
+    digest = hashlib.sha256(script.encode()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"
+
+
+def _asset(name: str) -> str:
+    return (files("shade.report") / name).read_text(encoding="utf-8")
+
+
+def _describe_losses(model: Any) -> str:
+    history = getattr(model, "history_", None) or []
+    if not history or "loss" not in history[-1]:
+        return ""
+    losses = np.array([record["loss"] for record in history])
+    return f"Line chart: the loss went from {losses[0]:.4g} in the first epoch to {losses[-1]:.4g} after {len(losses)}."
+
+
+def _write_aside(final: Path, text: str) -> Path:
+    """Write beside the final name, then rename."""
+    handle, aside = tempfile.mkstemp(prefix=f".{final.name}.", dir=final.parent)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        Path(aside).chmod(0o644)
+        Path(aside).replace(final)
+    except BaseException:
+        Path(aside).unlink(missing_ok=True)
+        raise
+    return final

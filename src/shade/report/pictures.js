@@ -1,0 +1,202 @@
+// The pictures: Bokeh draws them, this fills, recolours and listens to them.
+
+const MOST_NAMES = 40;
+let models = null;
+
+function findModels(document) {
+  const get = (name) => document.get_model_by_name(name);
+  models = {
+    names: get("names"), nameLabels: get("name-labels"), bars: get("bars"), chosen: get("chosen"),
+    candidates: get("candidates"), totals: get("totals"), current: get("current"), colours: get("colours"), positions: get("positions"),
+    figures: Object.fromEntries(
+      ["embedding", "reachability", "tree", "stability", "losses"].map((name) => [name, get(name)]).filter(([, figure]) => figure),
+    ),
+  };
+}
+
+function colourOf(label) {
+  const theme = state.dark ? "dark" : "light";
+  return label < 0 ? data.noise[theme] : data.palette[theme][label % data.palette[theme].length];
+}
+
+function paintPictures() {
+  const palette = data.palette[state.dark ? "dark" : "light"];
+  models.colours.setv({ palette, low: 0, high: palette.length, low_color: colourOf(-1) });
+  repaintScatter();
+  paintNames();
+  paintBars();
+  paintTree();
+  paintStability();
+}
+
+// The number of each cluster, in the middle of its strongest points.
+function paintNames() {
+  const names = { x: [], y: [], text: [] };
+  if (state.clusters.length <= MOST_NAMES) {
+    state.clusters.forEach((cluster, label) => {
+      let x = 0, y = 0, weight = 0;
+      for (let position = cluster.start; position < cluster.stop; position++) {
+        const strength = strengthOf(position) ** 2;
+        x += strength * points.x[position];
+        y += strength * points.y[position];
+        weight += strength;
+      }
+      const middle = { x: x / weight, y: y / weight };
+      const nearest = nearestMember(cluster, middle);
+      names.x.push(points.x[nearest]);
+      names.y.push(points.y[nearest]);
+      names.text.push(String(label));
+    });
+  }
+  models.names.data = names;
+}
+
+function nearestMember(cluster, middle) {
+  let best = cluster.start, least = Infinity;
+  for (let position = cluster.start; position < cluster.stop; position++) {
+    const distance = (points.x[position] - middle.x) ** 2 + (points.y[position] - middle.y) ** 2;
+    if (distance < least) [best, least] = [position, distance];
+  }
+  return best;
+}
+
+// Bars for what is in view: one a point, or one for several neighbours with their highest and their median distance.
+function paintBars() {
+  const first = Math.max(0, Math.floor(models.positions.start));
+  const last = Math.min(n, Math.ceil(models.positions.end));
+  const step = Math.max(1, Math.ceil((last - first) / Math.max(models.figures.reachability.inner_width, 200)));
+  const bars = { left: [], right: [], high: [], middle: [], label: [], alpha: [], faint: [] };
+  const counts = new Int32Array(state.clusters.length + 1);
+  const size = data.palette.light.length;
+  for (let start = first - (first % step); start < last; start += step) {
+    const stop = Math.min(start + step, n);
+    const values = points.reachability.slice(start, stop).sort();
+    counts.fill(0);
+    let lit = 0;
+    for (let position = start; position < stop; position++) {
+      counts[state.labels[position] < 0 ? counts.length - 1 : state.labels[position]]++;
+      lit += state.selected[position];
+    }
+    let common = 0;
+    for (let code = 1; code < counts.length; code++) if (counts[code] > counts[common]) common = code;
+    const strength = !state.nSelected ? 1 : 0.15 + 0.85 * (lit / (stop - start));
+    bars.left.push(start);
+    bars.right.push(stop);
+    bars.high.push(values[values.length - 1]);
+    bars.middle.push(values[values.length >> 1]);
+    bars.label.push(common === counts.length - 1 ? -1 : (common % size) + 0.5);
+    bars.alpha.push(strength);
+    bars.faint.push(0.4 * strength);
+  }
+  models.bars.data = bars;
+  document.getElementById("thinning").textContent =
+    step === 1 ? "" : `A bar stands for ${step} neighbours: full up to their median, faint up to their highest. Zoom in for each point.`;
+}
+
+function paintTree() {
+  const counts = countSelected();
+  const bars = { left: [], right: [], bottom: [], top: [], colour: [], alpha: [] };
+  const range = models.figures.tree.y_range;
+  state.clusters.forEach((cluster, label) => {
+    bars.left.push(cluster.start);
+    bars.right.push(cluster.stop);
+    bars.bottom.push(Math.max(cluster.death, range.start));
+    bars.top.push(Math.min(cluster.birth, range.end));
+    bars.colour.push(colourOf(label));
+    bars.alpha.push(!state.nSelected ? 0.9 : 0.12 + (0.8 * counts[label]) / sizeOf(cluster));
+  });
+  models.chosen.data = bars;
+}
+
+function paintStability() {
+  const number = state.clusters.length;
+  const known = number <= data.stability.length && number > 0;
+  models.current.data = known ? { x: [number], y: [data.stability[number - 1]] } : { x: [], y: [] };
+}
+
+function lightUpPictures() {
+  repaintScatter();
+  paintBars();
+  paintTree();
+}
+
+function paintTheme() {
+  const [text, muted, line, card] = ["--text", "--muted", "--line", "--card"].map((name) =>
+    getComputedStyle(document.documentElement).getPropertyValue(name).trim());
+  scatter.page = card;
+  for (const figure of Object.values(models.figures)) {
+    for (const axis of [...figure.below, ...figure.left]) {
+      axis.setv({ axis_label_text_color: muted, major_label_text_color: muted, axis_line_color: line, major_tick_line_color: line });
+    }
+    for (const grid of figure.center) if ("grid_line_color" in grid) grid.setv({ grid_line_color: line, grid_line_alpha: 0.6 });
+    for (const legend of figure.above) if ("label_text_color" in legend) legend.label_text_color = muted;
+  }
+  models.nameLabels.glyph.setv({ text_color: { value: text }, background_fill_color: { value: card } });
+  if (models.figures.losses) {
+    const colours = { "loss-loss": text, "loss-reconstruction_loss": state.dark ? "#5aa9e6" : "#0072b2", "loss-density_loss": state.dark ? "#f2854b" : "#d55e00" };
+    for (const renderer of models.figures.losses.renderers) {
+      if (colours[renderer.name]) renderer.glyph.line_color = { value: colours[renderer.name] };
+    }
+  }
+}
+
+// Tell `choose` of points chosen in a picture, `hover` of the point below the pointer, `ask` of a number of clusters.
+function listenToPictures({ choose, hover, ask }) {
+  const { embedding } = models.figures;
+  embedding.on_event("selectiongeometry", ({ geometry, final }) => {
+    if (!final) return;
+    const { x0, x1, y0, y1, x: xs, y: ys } = geometry;
+    if (geometry.type === "rect") {
+      choose((position) => points.x[position] >= x0 && points.x[position] <= x1 && points.y[position] >= y0 && points.y[position] <= y1);
+    } else if (geometry.type === "poly") choose((position) => insidePolygon(xs, ys, points.x[position], points.y[position]));
+  });
+  embedding.on_event("tap", ({ x, y }) => {
+    const nearest = nearestPoint(x, y);
+    choose((position) => position === nearest);
+  });
+  embedding.on_event("mousemove", ({ x, y }) => hover(pointer.pressed ? undefined : nearestPoint(x, y)));
+  embedding.on_event("mouseleave", () => hover(undefined));
+  for (const name of ["reachability", "tree"]) {
+    models.figures[name].on_event("selectiongeometry", ({ geometry, final }) => {
+      if (final && geometry.type === "rect") choose((position) => position + 0.5 >= geometry.x0 && position + 0.5 <= geometry.x1);
+    });
+  }
+  models.figures.tree.on_event("tap", ({ x, y }) => {
+    const range = candidateAt(x, y);
+    choose((position) => range && position >= range[0] && position < range[1]);
+  });
+  models.figures.reachability.on_event("tap", ({ x }) => {
+    const label = state.labels[Math.floor(x)];
+    choose((position) => label >= 0 && state.labels[position] === label);
+  });
+  models.figures.stability.on_event("tap", ({ x }) => {
+    const number = Math.round(x);
+    if (number >= 1 && number <= data.numbers.length) ask(number);
+  });
+  let waiting = false;
+  const later = () => {
+    if (!waiting) requestAnimationFrame(() => { waiting = false; paintBars(); });
+    waiting = true;
+  };
+  for (const end of ["start", "end"]) models.positions.properties[end].change.connect(later);
+  models.figures.reachability.properties.inner_width.change.connect(later);
+  if (window.matchMedia("(pointer: coarse)").matches) {
+    // Dragging a finger over a picture scrolls the page until a tool is picked.
+    for (const figure of Object.values(models.figures)) {
+      for (const tool of figure.toolbar.tools) if (tool.active ) tool.active = false;
+    }
+  }
+}
+
+// The smallest candidate or chosen cluster drawn at a place.
+function candidateAt(x, y) {
+  let best = null;
+  for (const source of [models.candidates, models.chosen]) {
+    const { left, right, bottom, top } = source.data;
+    for (let bar = 0; bar < left.length; bar++) {
+      const inside = x >= left[bar] && x < right[bar] && y >= bottom[bar] && y <= top[bar];
+      if (inside && (!best || right[bar] - left[bar] < best[1] - best[0])) best = [left[bar], right[bar]];
+    }
+  }
+  return best;
+}

@@ -1,0 +1,209 @@
+"""The pictures of a report, empty: the page's own program fills and recolours them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from bokeh.embed import components
+from bokeh.models import (
+    BoxSelectTool,
+    ColumnDataSource,
+    LassoSelectTool,
+    LinearColorMapper,
+    NumeralTickFormatter,
+    PanTool,
+    Range1d,
+    ResetTool,
+    WheelZoomTool,
+)
+from bokeh.plotting import figure
+from bokeh.resources import Resources
+
+from shade._arrays import FloatArray
+from shade.plots._axes import spans_decades
+from shade.plots.losses import TITLES
+from shade.stability.structure_tree import StructureTree
+
+MOST_CANDIDATES = 400
+
+# A wall so many times as high as the median would leave no room for the valleys on a linear axis.
+FAR_WALL = 8.0
+LOSS_DASHES = {"loss": "solid", "reconstruction_loss": "dashed", "density_loss": "dotted"}
+
+
+def draw_embedding(flat: FloatArray, axes: tuple[str, str]) -> figure:
+    """Axes, tools and names of clusters; the points are painted by the program, into a canvas behind these."""
+    plot = _new_figure("embedding", 460, match_aspect=True)
+    corners = _first_view(flat)
+    plot.scatter(corners[:, 0], corners[:, 1], alpha=0)  # unseen, but the ranges follow them
+    names = ColumnDataSource({"x": [], "y": [], "text": []}, name="names")
+    plot.text(
+        "x", "y", "text", source=names, text_align="center", text_baseline="middle", text_font_size="12px",
+        text_font_style="bold", background_fill_alpha=0.75, padding=3, border_radius=4, name="name-labels",
+    )  # fmt: skip
+    plot.add_tools(LassoSelectTool(continuous=False))
+    plot.grid.visible = False
+    plot.xaxis.axis_label, plot.yaxis.axis_label = axes
+    return plot
+
+
+def draw_reachability(top: float, low: float, log: bool, x_range: Range1d, mapper: LinearColorMapper) -> figure:
+    """Bars over the order of the tree; the program bins what is in view."""
+    source = ColumnDataSource(
+        {name: [] for name in ("left", "right", "high", "middle", "label", "alpha", "faint")}, name="bars"
+    )
+    plot = _new_figure(
+        "reachability", 230, x_range=x_range, y_range=Range1d(low, top * (1.5 if log else 1.05)),
+        y_axis_type="log" if log else "linear",
+    )  # fmt: skip
+    colour = {"field": "label", "transform": mapper}
+    for height, alpha in (("high", "faint"), ("middle", "alpha")):
+        # The thin line closes the seams between bars that end within a pixel.
+        look = {"fill_color": colour, "fill_alpha": alpha, "line_color": colour, "line_alpha": alpha, "line_width": 0.5}
+        plot.quad("left", "right", height, low, source=source, **look)
+    plot.xaxis.axis_label, plot.yaxis.axis_label = "Points in the order of the tree", "Reachability"
+    return plot
+
+
+def draw_structure_tree(tree: StructureTree, low: float, high: float, log: bool, x_range: Range1d) -> figure:
+    """The candidates as bars over their points; the chosen ones are coloured by the program."""
+    largest = np.argsort(-tree.size, kind="stable")[:MOST_CANDIDATES]
+    nodes = tree.node[largest]
+    candidates = ColumnDataSource(
+        {
+            "left": tree.merges.start[nodes],
+            "right": tree.merges.stop[nodes],
+            "bottom": np.maximum(tree.death[largest], low),
+            "top": np.minimum(tree.birth[largest], high),
+        },
+        name="candidates",
+    )
+    chosen = ColumnDataSource(
+        {name: [] for name in ("left", "right", "bottom", "top", "colour", "alpha")}, name="chosen"
+    )
+    plot = _new_figure(
+        "tree", 230, x_range=x_range, y_range=Range1d(low, high), y_axis_type="log" if log else "linear",
+    )  # fmt: skip
+    box = {"left": "left", "right": "right", "bottom": "bottom", "top": "top"}
+    plot.quad(
+        **box,
+        source=candidates,
+        fill_color="#888888",
+        fill_alpha=0.07,
+        line_color="#888888",
+        line_alpha=0.7,
+        line_width=0.7,
+    )
+    plot.quad(**box, source=chosen, fill_color="colour", fill_alpha="alpha", line_color="colour")
+    plot.xaxis.axis_label, plot.yaxis.axis_label = "Points in the order of the tree", "dc-distance"
+    return plot
+
+
+def draw_stability(totals: list[float]) -> figure:
+    """Total stability of the best clustering with each number of clusters."""
+    numbers = np.arange(1, len(totals) + 1)
+    plot = _new_figure("stability", 230, x_range=Range1d(0.5, len(totals) + 0.5), tools=[])
+    plot.y_range.start = 0
+    plot.line(numbers, totals, line_width=1.5, line_color="#888888")
+    source = ColumnDataSource({"x": numbers, "y": totals}, name="totals")
+    plot.scatter("x", "y", source=source, size=7 if len(totals) <= 60 else 4, fill_color="#888888", line_color=None)
+    current = ColumnDataSource({"x": [], "y": []}, name="current")
+    plot.scatter("x", "y", source=current, size=13, fill_color="#d55e00", line_color=None)
+    plot.xaxis.axis_label, plot.yaxis.axis_label = "Number of clusters", "Total stability"
+    plot.xaxis.ticker.desired_num_ticks, plot.xaxis.ticker.num_minor_ticks = 10, 0
+    plot.xaxis.ticker.min_interval = 1
+    plot.yaxis.formatter = NumeralTickFormatter(format="0.[0]a")
+    return plot
+
+
+def draw_losses(history: list[dict[str, float]]) -> figure:
+    """Each loss over the epochs of all networks."""
+    values = np.array([[record.get(key, np.nan) for key in TITLES] for record in history])
+    positive = values[np.isfinite(values) & (values > 0)]
+    log = len(positive) > 0 and positive.max() > 100 * positive.min()
+    plot = _new_figure("losses", 270, tools=[], y_axis_type="log" if log else "linear")
+    epochs = np.arange(1, len(history) + 1)
+    for (key, title), series in zip(TITLES.items(), values.T, strict=True):
+        if not np.isfinite(series).any():
+            continue
+        line = plot.line(
+            epochs, series, line_width=2, line_dash=LOSS_DASHES[key], legend_label=title, name=f"loss-{key}"
+        )
+        if len(history) == 1:
+            plot.scatter(epochs, series, size=6, fill_color=line.glyph.line_color, line_color=None)
+    plot.add_layout(plot.legend[0], "above")
+    plot.legend.orientation, plot.legend.border_line_color, plot.legend.background_fill_color = "horizontal", None, None
+    plot.legend.padding = plot.legend.margin = 2
+    if not log:
+        plot.y_range.start = 0
+    plot.xaxis.axis_label, plot.yaxis.axis_label = "Epoch", "Loss"
+    plot.xaxis.ticker.min_interval, plot.xaxis.ticker.num_minor_ticks = 1, 0
+    return plot
+
+
+def _new_figure(name: str, height: int, *, tools: list[Any] | None = None, **options: Any) -> figure:
+    """A figure as wide as the page allows, in which dragging selects and Ctrl with the wheel zooms."""
+    selecting = BoxSelectTool(dimensions="both" if name == "embedding" else "width", continuous=False)
+    zoom = WheelZoomTool(modifiers="ctrl", dimensions="both" if name == "embedding" else "width")
+    if tools is None:
+        tools = [selecting, PanTool(dimensions=zoom.dimensions), zoom, ResetTool()]
+    plot = figure(
+        name=name,
+        height=height,
+        sizing_mode="stretch_width",
+        tools=tools,
+        toolbar_location="above" if tools else None,
+        **options,
+    )
+    plot.toolbar.logo = None
+    plot.toolbar.stylesheets = [".bk-divider { display: none; }"]
+    if tools:
+        plot.toolbar.active_drag, plot.toolbar.active_scroll = tools[0], zoom
+    plot.min_border_left, plot.min_border_right = 55, 20
+    plot.outline_line_color = None
+    plot.background_fill_color = plot.border_fill_color = None
+    for axis in plot.axis:
+        axis.axis_label_text_font_style = "normal"
+        axis.axis_label_text_font_size, axis.major_label_text_font_size = "12px", "11px"
+        axis.minor_tick_line_color = None
+    return plot
+
+
+def _first_view(flat: FloatArray) -> FloatArray:
+    """Opposite corners of what is shown first: everything, unless a few outliers would squeeze the rest together."""
+    everything = np.array([flat.min(axis=0), flat.max(axis=0)])
+    low, high = np.quantile(flat, [0.002, 0.998], axis=0)
+    centre = np.array([low - 0.08 * (high - low), high + 0.08 * (high - low)])
+    squeezed = np.ptp(everything, axis=0).max() > 1.4 * np.ptp(centre, axis=0).max() > 0
+    return (
+        np.array([np.maximum(centre[0], everything[0]), np.minimum(centre[1], everything[1])])
+        if squeezed
+        else everything
+    )
+
+
+def embed_pictures(model: Any, flat: FloatArray, data: dict[str, Any]) -> tuple[str, dict[str, str], str]:
+    """The script that draws the pictures, the place of each in the page, and the drawing library itself."""
+    tree = model.structure_tree_
+    ends = np.concatenate([tree.death, tree.birth[np.isfinite(tree.birth)], tree.merges.height[-1:]])
+    reachability = model.dc_tree_.reachability[1:]
+    log = spans_decades(ends) or bool(ends.max() > FAR_WALL * np.median(reachability) > 0)
+    top = float(ends.max()) or 1.0
+    low = float(ends[ends > 0].min()) / 1.3 if log else 0.0
+    mapper = LinearColorMapper(
+        palette=data["palette"]["light"], low=0, high=len(data["palette"]["light"]), name="colours"
+    )
+    x_range = Range1d(0, len(tree.order), bounds=(0, len(tree.order)), name="positions")
+    pictures = {
+        "embedding": draw_embedding(flat, data["axes"]),
+        "reachability": draw_reachability(top, low, log, x_range, mapper),
+        "tree": draw_structure_tree(tree, low, top * (1.3 if log else 1.08), log, x_range),
+        "stability": draw_stability(data["stability"]),
+    }
+    history = getattr(model, "history_", None)
+    if history:
+        pictures["losses"] = draw_losses(history)
+    script, places = components(pictures, wrap_script=False)
+    library = Resources(mode="inline", components=["bokeh"], log_level="error").js_raw
+    return script, places, "\n".join(library)

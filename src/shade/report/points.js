@@ -1,0 +1,143 @@
+// What is known about the points. A point is told by its position in the order of the tree, in which every cluster is
+// one range; so a clustering is a list of ranges, and labels and strengths follow from it.
+
+const data = JSON.parse(document.getElementById("report-data").textContent);
+
+function unpack(text, Kind) {
+  const characters = atob(text);
+  const bytes = new Uint8Array(characters.length);
+  for (let place = 0; place < bytes.length; place++) bytes[place] = characters.charCodeAt(place);
+  return new Kind(bytes.buffer);
+}
+
+const points = {
+  x: unpack(data.points.x, Float32Array),
+  y: unpack(data.points.y, Float32Array),
+  row: unpack(data.points.row, Int32Array),
+  reachability: unpack(data.points.reachability, Float32Array),
+  leaving: unpack(data.points.leaving, Float32Array),
+  outlier: unpack(data.points.outlier, Float32Array),
+};
+const n = points.x.length;
+const truth = data.truth && { names: data.truth.names, codes: unpack(data.truth.codes, Int32Array) };
+const positionOfRow = new Int32Array(n);
+for (let position = 0; position < n; position++) positionOfRow[points.row[position]] = position;
+
+const state = {
+  number: 0, // of clusters asked for; 0 for the clustering as fitted
+  clusters: [], // records, by label
+  labels: new Float32Array(n), // as the colour mapper wants them
+  selected: new Uint8Array(n),
+  nSelected: 0,
+  dark: false,
+};
+
+function sameClusters(first, second) {
+  return first.length === second.length && first.every((cluster, label) => cluster === second[label]);
+}
+
+function useNumber(number) {
+  const chosen = number === 0 ? data.fitted : data.numbers[number - 1];
+  state.number = sameClusters(chosen, data.fitted) ? 0 : number;
+  state.clusters = chosen.map((cluster) => data.clusters[cluster]);
+  state.labels = new Float32Array(n).fill(-1);
+  state.clusters.forEach((cluster, label) => state.labels.fill(label, cluster.start, cluster.stop));
+}
+
+function strengthOf(position) {
+  const label = state.labels[position];
+  return label < 0 ? 0 : Math.min(state.clusters[label].core / points.leaving[position], 1);
+}
+
+function nameOf(position) {
+  return data.ids ? data.ids[position] : `row ${points.row[position]}`;
+}
+
+function sizeOf(cluster) {
+  return cluster.stop - cluster.start;
+}
+
+function countNoise() {
+  return n - state.clusters.reduce((sum, cluster) => sum + sizeOf(cluster), 0);
+}
+
+function selectWhere(test) {
+  state.nSelected = 0;
+  for (let position = 0; position < n; position++) {
+    state.selected[position] = test(position) ? 1 : 0;
+    state.nSelected += state.selected[position];
+  }
+}
+
+function selectedPositions(most = n) {
+  const positions = [];
+  for (let position = 0; position < n && positions.length < most; position++) {
+    if (state.selected[position]) positions.push(position);
+  }
+  return positions;
+}
+
+// How many of the selected points each cluster holds, noise last.
+function countSelected() {
+  const counts = new Array(state.clusters.length + 1).fill(0);
+  for (let position = 0; position < n; position++) {
+    if (state.selected[position]) counts[state.labels[position] < 0 ? counts.length - 1 : state.labels[position]]++;
+  }
+  return counts;
+}
+
+function mostOutlying(most) {
+  return Array.from(points.outlier.keys()).sort((first, second) => points.outlier[second] - points.outlier[first]).slice(0, most);
+}
+
+// The most frequent given label of a cluster's points, and its share.
+function commonTruth(cluster) {
+  const counts = new Int32Array(truth.names.length);
+  for (let position = cluster.start; position < cluster.stop; position++) counts[truth.codes[position]]++;
+  const best = counts.reduce((most, amount, code) => (amount > counts[most] ? code : most), 0);
+  return { name: truth.names[best], share: counts[best] / sizeOf(cluster) };
+}
+
+// Adjusted Rand index of the clusters and the given labels, noise being a cluster of its own.
+function agreementWithTruth() {
+  const k = state.clusters.length + 1;
+  const cells = new Map();
+  const rows = new Float64Array(k);
+  const columns = new Float64Array(truth.names.length);
+  for (let position = 0; position < n; position++) {
+    const label = state.labels[position] < 0 ? k - 1 : state.labels[position];
+    const code = truth.codes[position];
+    const cell = label * columns.length + code;
+    cells.set(cell, (cells.get(cell) || 0) + 1);
+    rows[label]++;
+    columns[code]++;
+  }
+  const pairs = (counts) => [...counts].reduce((sum, count) => sum + (count * (count - 1)) / 2, 0);
+  const together = pairs(cells.values());
+  const inRows = pairs(rows);
+  const inColumns = pairs(columns);
+  const expected = (inRows * inColumns) / Math.max((n * (n - 1)) / 2, 1);
+  const most = (inRows + inColumns) / 2;
+  return most === expected ? 1 : (together - expected) / (most - expected);
+}
+
+function quoteCell(value) {
+  const text = String(value);
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+// The selected rows, or all if none is selected, in the order of the data.
+function selectionAsCsv() {
+  const header = ["row", ...(data.ids ? ["id"] : []), "cluster", "strength", "outlier_score", ...(truth ? ["given_label"] : [])];
+  const lines = [header.join(",")];
+  for (let row = 0; row < n; row++) {
+    const position = positionOfRow[row];
+    if (state.nSelected && !state.selected[position]) continue;
+    const cells = [row];
+    if (data.ids) cells.push(data.ids[position]);
+    cells.push(state.labels[position], strengthOf(position).toPrecision(6), points.outlier[position].toPrecision(6));
+    if (truth) cells.push(truth.names[truth.codes[position]]);
+    lines.push(cells.map(quoteCell).join(","));
+  }
+  return lines.join("\r\n") + "\r\n";
+}

@@ -1,0 +1,92 @@
+"""What a report may be told about the rows that were clustered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from shade._arrays import AnyArray
+from shade._validation import to_numpy
+
+IMAGES = ("images", "frames")
+
+
+class ReportSamples(Protocol):
+    """Rows with what is known about them; anything with these attributes will do."""
+
+    @property
+    def rows(self) -> Any:
+        """A table, or images of shape N × H × W, N × C × H × W or N × H × W × 3."""
+        ...
+
+    @property
+    def feature_names(self) -> Sequence[str] | None:
+        """Names of the columns of a table."""
+        ...
+
+    @property
+    def ids(self) -> Any:
+        """Name of each row."""
+        ...
+
+    @property
+    def labels(self) -> Any:
+        """Known class of each row."""
+        ...
+
+    @property
+    def kind(self) -> str:
+        """One of "table", "images" and "frames"."""
+        ...
+
+
+@dataclass(frozen=True)
+class KnownSamples:
+    """Samples that fit the model: one row each, images with their channels last."""
+
+    table: AnyArray | None = None
+    feature_names: tuple[str, ...] | None = None
+    images: AnyArray | None = None
+    ids: tuple[str, ...] | None = None
+    labels: tuple[str, ...] | None = None
+
+
+def check_samples(samples: ReportSamples | None, n_points: int) -> KnownSamples:
+    """Check that samples have a row for each point, and tell tables from images."""
+    if samples is None:
+        return KnownSamples()
+    rows = np.asarray(to_numpy(samples.rows))
+    if len(rows) != n_points:
+        raise ValueError(f"The samples have {len(rows)} rows, but the model was fitted to {n_points}.")
+    ids, labels = _as_texts(samples.ids, "ids", n_points), _as_texts(samples.labels, "labels", n_points)
+    if ids == tuple(map(str, range(n_points))):
+        ids = None  # rows are told by their numbers anyway
+    if samples.kind in IMAGES and rows.ndim > 2:
+        return KnownSamples(images=_channels_last(rows), ids=ids, labels=labels)
+    names = None if samples.feature_names is None else tuple(map(str, samples.feature_names))
+    return KnownSamples(table=rows.reshape(n_points, -1), feature_names=names, ids=ids, labels=labels)
+
+
+def _as_texts(values: Sequence[Any] | None, name: str, n_points: int) -> tuple[str, ...] | None:
+    if values is None:
+        return None
+    if len(values) != n_points:
+        raise ValueError(f"The samples have {len(values)} {name}, but the model was fitted to {n_points} rows.")
+    return tuple(str(value) for value in np.asarray(values).tolist())
+
+
+def _channels_last(images: AnyArray) -> AnyArray:
+    """Images as N × H × W (grey) or N × H × W × 3."""
+    if images.ndim == 3:
+        return images
+    if images.ndim != 4:
+        raise ValueError(
+            "Images must have shape (n, height, width), (n, channels, height, width) or (n, height, width, 3). "
+            f"Got {images.shape} instead."
+        )
+    if images.shape[-1] not in (1, 3, 4):
+        images = np.moveaxis(images, 1, -1)
+    return images[..., :3] if images.shape[-1] >= 3 else images[..., 0]

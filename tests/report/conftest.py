@@ -1,0 +1,74 @@
+"""Small fitted models, and a real browser."""
+
+import shutil
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+from shade import SHADE, DCTreeClustering
+
+HOSTILE = "<img src=x onerror=\"document.title='run'\"></script><script>document.title='run'</script>"
+
+
+@dataclass(frozen=True)
+class Samples:
+    rows: Any
+    feature_names: Any = None
+    ids: Any = None
+    labels: Any = None
+    kind: str = "table"
+
+
+@pytest.fixture(scope="session")
+def blobs() -> tuple[np.ndarray, np.ndarray]:
+    """Five groups of 120, 100, 80, 60 and 40 points in four dimensions, and 20 points anywhere."""
+    rng = np.random.default_rng(0)
+    sizes = [120, 100, 80, 60, 40]
+    centres = rng.uniform(-20, 20, (5, 4))
+    groups = [rng.normal(centre, 0.6, (size, 4)) for centre, size in zip(centres, sizes, strict=True)]
+    truth = np.append(np.repeat(np.arange(5), sizes), np.full(20, -1))
+    mixed = rng.permutation(len(truth))
+    return np.vstack([*groups, rng.uniform(-25, 25, (20, 4))])[mixed], truth[mixed]
+
+
+@pytest.fixture(scope="session")
+def table_model(blobs: tuple[np.ndarray, np.ndarray]) -> DCTreeClustering:
+    return DCTreeClustering(selection="information").fit(blobs[0])
+
+
+@pytest.fixture(scope="session")
+def table_samples(blobs: tuple[np.ndarray, np.ndarray]) -> Samples:
+    """Everything that a file may bring along is hostile."""
+    X, truth = blobs
+    return Samples(
+        X,
+        feature_names=["width", HOSTILE, "height", "depth"],
+        ids=[f"{HOSTILE},{row}" for row in range(len(X))],
+        labels=[f"{HOSTILE}{label}" for label in truth],
+    )
+
+
+@pytest.fixture(scope="session")
+def image_model() -> tuple[SHADE, Samples]:
+    """Images with one of three bright quarters."""
+    rng = np.random.default_rng(0)
+    quarter = np.repeat([0, 1, 2], 40)
+    images = rng.integers(0, 60, (120, 8, 8)).astype(np.uint8)
+    for row, place in enumerate(quarter):
+        images[row, 4 * (place // 2) :, 4 * (place % 2) :][:4, :4] += 180
+    model = SHADE(network=(32,), embedding_size=3, epochs=3, batch_size=60, selection="branches", random_state=0)
+    return model.fit(images), Samples(images, labels=quarter, kind="images")
+
+
+@pytest.fixture(scope="session")
+def browser() -> Any:
+    playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright (the dev extra)")
+    program = shutil.which("chromium") or shutil.which("chromium-browser")
+    if program is None:
+        pytest.skip("needs Chromium: apt-get install chromium")
+    with playwright.sync_playwright() as running:
+        started = running.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
+        yield started
+        started.close()

@@ -1,0 +1,183 @@
+"""The file: whole, small, asking nothing of a network, and true to the model."""
+
+import base64
+import json
+import re
+import sys
+from io import BytesIO
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from shade import DCTreeClustering
+from shade.report import write_report
+from shade.report.thumbnails import make_sheet
+from tests.report.conftest import HOSTILE, Samples
+
+
+def data_of(page: str) -> dict:
+    return json.loads(re.search(r'id="report-data">(.*?)</script>', page, flags=re.DOTALL).group(1))
+
+
+def unpack(text: str, kind: type) -> np.ndarray:
+    return np.frombuffer(base64.b64decode(text), kind)
+
+
+def labels_and_strengths(data: dict, clusters: list[int]) -> tuple[np.ndarray, np.ndarray]:
+    """What the page's program makes of the ranges it is given, in the order of the rows."""
+    rows, leaving = unpack(data["points"]["row"], np.int32), unpack(data["points"]["leaving"], np.float32)
+    labels, strengths = np.full(len(rows), -1), np.zeros(len(rows))
+    for label, cluster in enumerate(data["clusters"][number] for number in clusters):
+        members = slice(cluster["start"], cluster["stop"])
+        labels[rows[members]] = label
+        strengths[rows[members]] = np.minimum(cluster["core"] / leaving[members], 1.0)
+    return labels, strengths
+
+
+@pytest.fixture(scope="module")
+def table_page(tmp_path_factory, table_model, table_samples) -> str:
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    return write_report(table_model, path, samples=table_samples).read_text(encoding="utf-8")
+
+
+def test_the_clusters_of_the_page_are_those_of_the_model(table_page, table_model):
+    data = data_of(table_page)
+    labels, strengths = labels_and_strengths(data, data["fitted"])
+    np.testing.assert_array_equal(labels, table_model.labels_)
+    np.testing.assert_allclose(strengths, table_model.probabilities_, rtol=1e-5)
+    persistence = [data["clusters"][number]["persistence"] for number in data["fitted"]]
+    np.testing.assert_allclose(persistence, table_model.cluster_persistence_)
+
+
+def test_every_number_of_clusters_is_that_of_recluster(table_page, table_model):
+    data = data_of(table_page)
+    assert len(data["numbers"]) == int(table_model.structure_tree_.n_leaves[0]) >= 5
+    for number, clusters in enumerate(data["numbers"], 1):
+        other = table_model.recluster(n_clusters=number)
+        labels, strengths = labels_and_strengths(data, clusters)
+        np.testing.assert_array_equal(labels, other.labels_, err_msg=f"{number} clusters")
+        np.testing.assert_allclose(strengths, other.probabilities_, rtol=1e-5, err_msg=f"{number} clusters")
+
+
+def test_a_cut_at_a_distance_can_be_shown_too(tmp_path, table_model):
+    cut = table_model.recluster(distance=1.0)
+    page = write_report(cut, tmp_path / "report.html").read_text(encoding="utf-8")
+    data = data_of(page)
+    labels, strengths = labels_and_strengths(data, data["fitted"])
+    np.testing.assert_array_equal(labels, cut.labels_)
+    np.testing.assert_allclose(strengths, cut.probabilities_, rtol=1e-5)
+
+
+def test_features_are_those_of_explain(table_page, table_model, table_samples):
+    data = data_of(table_page)
+    explained = table_model.explain(table_samples.rows, top=1)
+    for label, number in enumerate(data["fitted"]):
+        told = data["clusters"][number]["features"][0]
+        feature = explained.features[label, 0]
+        assert told["name"] == table_samples.feature_names[feature]
+        assert told["effect"] == pytest.approx(explained.effects[label, feature], abs=1e-3)
+
+
+def test_the_page_asks_for_nothing_from_outside(table_page):
+    attributes = re.findall(r'<(?:script|link|img|iframe)[^>]*\s(?:src|href)="([^"]*)"', table_page)
+    assert all(address.startswith("data:") for address in attributes)
+    assert "default-src 'none'" in table_page
+
+
+def test_text_from_the_data_is_never_markup(table_page, tmp_path, table_model):
+    assert HOSTILE not in table_page
+    assert "<img src=x" not in table_page
+    page = write_report(table_model, tmp_path / "report.html", title=HOSTILE).read_text(encoding="utf-8")
+    assert HOSTILE not in page
+    assert "&lt;img src=x" in page
+
+
+def test_what_was_run_is_told(tmp_path, image_model):
+    model, samples = image_model
+    page = write_report(model, tmp_path / "report.html", samples=samples, title="Quarters").read_text(encoding="utf-8")
+    for text in [
+        "Quarters",
+        "<dd>120</dd>",
+        "<dd>64</dd>",
+        "3 epochs in",
+        "<dt>network</dt><dd>(32,)</dd>",
+        "<dt>torch</dt>",
+    ]:
+        assert text in page, text
+
+
+def test_images_get_thumbnails_of_every_row_and_of_the_exemplars(tmp_path, image_model):
+    model, samples = image_model
+    for rows in [samples.rows, samples.rows[:, None], np.repeat(samples.rows[..., None], 3, axis=3)]:
+        page = write_report(model, tmp_path / "report.html", samples=Samples(rows, kind="images"))
+        thumbnails = data_of(page.read_text(encoding="utf-8"))["thumbnails"]
+        sheet = thumbnails["everything"]
+        with Image.open(BytesIO(base64.b64decode(sheet["source"]))) as opened:
+            picture = np.asarray(opened.convert("L"), np.float64)
+        assert (sheet["width"], sheet["height"], sheet["step"]) == (8, 8, 1)
+        for row in (0, 60, 119):
+            top, left = 8 * (row // sheet["columns"]), 8 * (row % sheet["columns"])
+            cell = picture[top : top + 8, left : left + 8]
+            assert np.corrcoef(cell.ravel(), samples.rows[row].ravel())[0, 1] > 0.9
+        assert set(thumbnails["exemplars"]["rows"]) >= {row for rows in model.exemplar_indices_ for row in rows[:1]}
+
+
+def test_a_model_without_samples_or_clusters_is_shown(tmp_path):
+    rng = np.random.default_rng(0)
+    smallest = DCTreeClustering(min_points=2).fit(rng.normal(size=(2, 1)))
+    assert write_report(smallest, tmp_path / "two.html").stat().st_size > 1000
+    duplicates = DCTreeClustering(selection="branches").fit(np.repeat([[0.0, 1.0], [5.0, 5.0]], 20, axis=0))
+    assert write_report(duplicates, tmp_path / "duplicates.html").stat().st_size > 1000
+
+
+def test_a_report_of_many_points_is_small(tmp_path):
+    rng = np.random.default_rng(0)
+    model = DCTreeClustering(selection="information").fit(
+        rng.normal(size=(4_000, 2)) + rng.integers(0, 3, (4_000, 1)) * 9
+    )
+    images = rng.integers(0, 255, (4_000, 28, 28)).astype(np.uint8)  # noise is what compresses worst
+    samples = Samples(images, ids=[f"picture-{row:06d}.png" for row in range(4_000)], kind="images")
+    size = write_report(model, tmp_path / "report.html", samples=samples).stat().st_size
+    fixed = 1_600_000 + 4 / 3 * (4_200_000 + 1_200_000)  # the library, and the two sheets at their largest
+    assert size < fixed + 70 * 4_000, "more than 70 bytes a point, with which 70,000 would not stay below 15 MB"
+
+
+def test_wrong_samples_are_told(tmp_path, table_model):
+    with pytest.raises(ValueError, match=r"The samples have 3 rows, but the model was fitted to 420"):
+        write_report(table_model, tmp_path / "report.html", samples=Samples(np.zeros((3, 4))))
+    with pytest.raises(ValueError, match=r"The samples have 1 ids, but the model was fitted to 420 rows"):
+        write_report(table_model, tmp_path / "report.html", samples=Samples(np.zeros((420, 4)), ids=["a"]))
+    with pytest.raises(ValueError, match=r"Images must have shape"):
+        write_report(table_model, tmp_path / "report.html", samples=Samples(np.zeros((420, 2, 2, 2, 2)), kind="images"))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_is_left_when_writing_fails(tmp_path: Path, table_model, monkeypatch):
+    (tmp_path / "report.html").write_text("before")
+
+    def full(self, target):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", full)
+    with pytest.raises(OSError, match="No space left"):
+        write_report(table_model, tmp_path / "report.html")
+    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
+    assert (tmp_path / "report.html").read_text() == "before"
+
+
+def test_a_missing_bokeh_is_told_with_its_remedy(tmp_path, table_model, monkeypatch):
+    for name in [name for name in sys.modules if name.split(".")[0] == "bokeh" or name == "shade.report.pictures"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "bokeh", None)
+    with pytest.raises(ImportError, match=r"^Reports need bokeh: pip install 'shade-clustering\[report\]'$"):
+        write_report(table_model, tmp_path / "report.html")
+
+
+def test_where_not_every_thumbnail_fits_every_so_many_is_shown_and_never_more_bytes_than_asked_for():
+    images = np.random.default_rng(0).integers(0, 255, (300, 10, 20, 3)).astype(np.uint8)
+    sheet = make_sheet(images, np.arange(300), longest_side=20, most_pixels=100 * 64, most_bytes=6_000)
+    assert sheet["rows"] == list(range(0, 300, 3))
+    assert len(base64.b64decode(sheet["source"])) <= 6_000
+    assert sheet["width"] == pytest.approx(2 * sheet["height"], abs=1)
