@@ -103,3 +103,16 @@ def test_the_nearest_marked_places_on_both_sides_are_found() -> None:
                 assert after_distance[t] == reachability[t + 1 : right[0] + 1].max(initial=0.0), f"{seed=}"
             assert left or before_distance[t] == np.inf
             assert right or after_distance[t] == np.inf
+
+
+def test_items_are_sorted_by_their_keys() -> None:
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        keys = rng.permutation(seed + 3)
+        items = rng.permutation(seed + 3)
+        count = int(rng.integers(0, seed + 4))
+        rest = items[count:].copy()
+        expected = sorted(items[:count].tolist(), key=lambda item: keys[item])
+        merge_tree.sort_by(keys, items, count)
+        assert items[:count].tolist() == expected, f"{seed=}"
+        np.testing.assert_array_equal(items[count:], rest)
