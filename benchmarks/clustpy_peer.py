@@ -1,7 +1,7 @@
 """ClustPy's SHADE as a peer.
 
 ClustPy declares torchvision, of which there is no CPU build in the package index, and uses it for image networks alone.
-Install it with `pip install --no-deps clustpy tqdm`; where torchvision is missing, a stand-in is enough to import it.
+`make bench` installs it without; where torchvision is missing, a stand-in is enough to import it.
 """
 
 import importlib.util
