@@ -4,6 +4,7 @@ ClustPy declares torchvision, of which there is no CPU build in the package inde
 `make bench` installs it without; where torchvision is missing, a stand-in is enough to import it.
 """
 
+import functools
 import importlib.util
 import sys
 import types
@@ -16,6 +17,7 @@ class _Anything(types.ModuleType):
         return type(name, (), {})
 
 
+@functools.cache
 def load() -> type | None:
     """ClustPy's SHADE, or None where ClustPy is not installed."""
     if importlib.util.find_spec("clustpy") is None:

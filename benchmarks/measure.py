@@ -5,6 +5,7 @@ import math
 import os
 import platform
 import re
+import resource
 import statistics
 import subprocess
 import sys
@@ -39,18 +40,25 @@ def machine() -> str:
 
 
 def interleave(
-    contestants: Mapping[str, Callable[[], object]], repeats: int, synchronize: Callable[[], object] = lambda: None
+    contestants: Mapping[str, Callable[[], object]],
+    repeats: int,
+    synchronize: Callable[[], object] = lambda: None,
+    warm_up: Mapping[str, Callable[[], object]] | None = None,
 ) -> dict[str, list[float]]:
-    """Seconds of each contestant, in turns, so that a noisy machine is noisy for all; the first turn warms up."""
+    """Seconds of each contestant, in turns, so that a noisy machine is noisy for all.
+
+    Whatever is done once only, such as compiling, is done before: in a turn that does not count, or by `warm_up`.
+    """
+    for run in (contestants if warm_up is None else warm_up).values():
+        run()
     seconds: dict[str, list[float]] = {name: [] for name in contestants}
-    for repeat in range(repeats + 1):
+    for _ in range(repeats):
         for name, run in contestants.items():
             synchronize()
             started = time.perf_counter()
             run()
             synchronize()
-            if repeat > 0:
-                seconds[name].append(time.perf_counter() - started)
+            seconds[name].append(time.perf_counter() - started)
     return seconds
 
 
@@ -97,6 +105,15 @@ def show_peaks(title: str, peaks: Mapping[str, int]) -> Table:
     for name, megabytes in peaks.items():
         print(f"{name:<32}{megabytes:>10,} MB")
     return {"title": title, "rows": {name: {"peak_megabytes": peak} for name, peak in peaks.items()}}
+
+
+def peak_megabytes() -> int:
+    """The most memory that this process has held."""
+    status = Path("/proc/self/status")
+    if status.exists():  # what getrusage tells on Linux counts the process that started this one
+        return int(status.read_text().split("VmHWM:")[1].split()[0]) // 1024
+    unit = 1 << 20 if sys.platform == "darwin" else 1 << 10
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // unit
 
 
 def run_python(code: str, **environment: str) -> dict[str, Any]:

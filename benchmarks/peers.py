@@ -4,6 +4,7 @@ A core distance reaches five points, the point itself included: four for program
 offer no tree of their own are timed for a whole fit, of which the tree is nearly all.
 """
 
+import functools
 from collections.abc import Callable
 
 import numpy as np
@@ -69,6 +70,7 @@ def contestants(X: np.ndarray, names: tuple[str, ...]) -> dict[str, Run]:
     return {name: MAKERS[name](X) for name in names if name not in absent()}
 
 
+@functools.cache
 def absent() -> list[str]:
     """Peers that are not installed here."""
     missing = []

@@ -1,7 +1,10 @@
 """Mutual-reachability spanning trees on the CPU, against what people would use instead."""
 
+import time
 import warnings
 from pathlib import Path
+
+import numpy as np
 
 from benchmarks import data, peers
 from benchmarks.measure import Table, interleave, machine, run_python, show, show_growth, show_peaks, store
@@ -19,10 +22,11 @@ SIZES = {  # numbers of points for the growth, within what each can do in second
     peers.MATRIX: (500, 1_000, 2_000),
 }
 PEAK = """
-import json, resource
+import json
 from benchmarks import data, peers
+from benchmarks.measure import peak_megabytes
 peers.MAKERS[{name!r}](data.mixture({n}))()
-print(json.dumps({{"peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024}}))
+print(json.dumps({{"peak": peak_megabytes()}}))
 """
 
 
@@ -38,30 +42,37 @@ def run(repeats: int) -> None:
             continue
         for names, turns in ((peers.FAST, repeats), (("shade", *SLOW), max(1, repeats // 3))):
             title = f"spanning tree, {kind}, 70,000 x 10" + ("" if names == peers.FAST else ", slow peers")
-            tables.append(show(title, interleave(peers.contestants(X, names), turns), "shade"))
+            tables.append(show(title, time_in_turns(X, names, turns), "shade"))
     growth: dict[str, dict[int, float]] = {name: {} for name in SIZES if name not in missing}
     for n in sorted({n for sizes in SIZES.values() for n in sizes}):
-        runs = peers.contestants(data.mixture(n), tuple(name for name, sizes in SIZES.items() if n in sizes))
-        for name, seconds in interleave(runs, 1 if n > 200_000 else 2).items():
+        names = tuple(name for name, sizes in SIZES.items() if n in sizes)
+        for name, seconds in time_in_turns(data.mixture(n), names, 1 if n > 200_000 else 2).items():
             growth[name][n] = min(seconds)
     tables.append(show_growth("seconds by number of points, mixture in 10 columns", growth))
-    for n, names in ((70_000, (*peers.FAST, *SLOW)), (1_000_000, peers.FAST)):
+    for n, names in ((20_000, (*peers.FAST, *SLOW)), (1_000_000, peers.FAST)):
         peaks = {name: run_python(PEAK.format(name=name, n=n))["peak"] for name in names if name not in missing}
         tables.append(show_peaks(f"peak memory of a process, mixture, {n:,} x 10", peaks))
     tables.append(after_the_tree())
     draw(tables, growth, store("spanning_tree", tables, missing).with_suffix(".png"))
 
 
+def time_in_turns(X: np.ndarray, names: tuple[str, ...], turns: int) -> dict[str, list[float]]:
+    """Seconds of those of the named that are installed, warmed up on a few of the points."""
+    return interleave(peers.contestants(X, names), turns, warm_up=peers.contestants(X[:2000], names))
+
+
 def after_the_tree() -> Table:
     """What comes after the tree, at a million points."""
     X = data.mixture(1_000_000)
+    started = time.perf_counter()
     tree = minimum_spanning_tree(X, 5)
+    seconds = {"spanning tree": [time.perf_counter() - started]}
 
     def after() -> None:
         select_clusters(StructureTree.from_dc_tree(DCTree.from_spanning_tree(tree), "information"))
 
-    runs = {"spanning tree": lambda: minimum_spanning_tree(X, 5), "tree, selection, labels": after}
-    return show("1,000,000 x 10", interleave(runs, 1), "spanning tree")
+    seconds |= interleave({"tree, selection, labels": after}, 1)
+    return show("1,000,000 x 10", seconds, "spanning tree")
 
 
 def draw(tables: list[Table], growth: dict[str, dict[int, float]], path: Path) -> None:

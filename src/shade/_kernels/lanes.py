@@ -30,7 +30,7 @@ def point_lanes(groups, group, points, i, bound, out):
 
 
 def box_lanes(groups, group, lows, highs, i, bound, out):
-    """Write the squared distances from box i, or a point, to a group of boxes; returns the lanes up to bound, as bits."""
+    """Write the squared distances from box i to a group of boxes; returns the lanes up to bound, as bits."""
     gaps = np.maximum(groups[group][:, 0] - highs[i][:, None], lows[i][:, None] - groups[group][:, 1])
     out[:] = (np.maximum(gaps, 0.0) ** 2).sum(axis=0)
     return _bits(out <= bound)
