@@ -48,5 +48,6 @@ def run(repeats: int) -> None:
 
             runs["ClustPy's SHADE"] = fit_peer
         title = f"fit, synth_low, {tree} tree, {epochs} epochs, {device}"
-        tables.append(show(title, interleave(runs, max(1, repeats // 3)), "shade"))
+        warm_up = {"shade": lambda settings=settings: shade.SHADE(**{**settings, "epochs": 1}).fit(X)}
+        tables.append(show(title, interleave(runs, max(1, repeats // 3), warm_up=warm_up), "shade"))
     store("fit", tables, [] if peer else ["ClustPy's SHADE"])

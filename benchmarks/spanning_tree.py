@@ -100,6 +100,8 @@ def draw(tables: list[Table], growth: dict[str, dict[int, float]], path: Path) -
     right.axvline(1.0, color="0.3", linewidth=1)
     right.invert_yaxis()
     right.set_xscale("log")
+    right.xaxis.set_major_formatter("{x:g}")
+    right.xaxis.set_minor_formatter("")
     right.margins(x=0.15)
     right.set(xlabel="time as a multiple of shade's", title="70,000 x 10")
     for axes in (left, right):

@@ -33,9 +33,11 @@ def kernel(function: Kernel, **options: Any) -> Kernel:
 class _Announcement(event.Listener):
     """Says once that kernels are being compiled: a log record, and a line for who waits at a terminal."""
 
+    done = False
+
     def on_start(self, event: Any) -> None:
-        dispatcher = event.data["dispatcher"]
-        if self.done or not dispatcher.py_func.__module__.startswith("shade."):
+        function = getattr(event.data.get("dispatcher"), "py_func", None)
+        if self.done or not getattr(function, "__module__", "").startswith("shade."):
             return
         self.done = True
         logger = logging.getLogger("shade")
@@ -45,8 +47,6 @@ class _Announcement(event.Listener):
 
     def on_end(self, event: Any) -> None:
         """Nothing is said about the end."""
-
-    done = False
 
 
 event.register("numba:compile", _Announcement())
