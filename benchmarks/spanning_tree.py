@@ -2,6 +2,7 @@
 
 import time
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,8 @@ from benchmarks.measure import Table, interleave, machine, run_python, show, sho
 from shade.density import DCTree, minimum_spanning_tree
 from shade.stability import StructureTree, select_clusters
 
+TITLE = "spanning tree"
+GROWTH = "seconds by number of points, mixture in 10 columns"
 KINDS = ("mixture", "embedding")
 SLOW = tuple(name for name in peers.MAKERS if name not in (*peers.FAST, peers.MATRIX))
 SIZES = {  # numbers of points for the growth, within what each can do in seconds
@@ -35,25 +38,33 @@ def run(repeats: int) -> None:
     missing = peers.absent()
     print(f"absent: {', '.join(missing) or 'none'}")
     tables: list[Table] = []
+    for table in measure(repeats, missing):  # stored as it grows: the slow peers come last, and take minutes
+        tables.append(table)
+        path = store("spanning_tree", tables, missing)
+    draw(tables, path.with_suffix(".png"))
+
+
+def measure(repeats: int, missing: list[str]) -> Iterator[Table]:
+    """All tables, the quick ones first."""
+    points = {kind: X for kind in KINDS if (X := data.points(kind, 70_000)) is not None}
     for kind in KINDS:
-        X = data.points(kind, 70_000)
-        if X is None:
+        if kind not in points:
             print(f"\nthere is no {kind} here: set SHADE_DATA")
-            continue
-        for names, turns in ((peers.FAST, repeats), (("shade", *SLOW), max(1, repeats // 3))):
-            title = f"spanning tree, {kind}, 70,000 x 10" + ("" if names == peers.FAST else ", slow peers")
-            tables.append(show(title, time_in_turns(X, names, turns), "shade"))
+    for kind, X in points.items():
+        yield show(f"{TITLE}, {kind}, 70,000 x 10", time_in_turns(X, peers.FAST, repeats), "shade")
     growth: dict[str, dict[int, float]] = {name: {} for name in SIZES if name not in missing}
     for n in sorted({n for sizes in SIZES.values() for n in sizes}):
         names = tuple(name for name, sizes in SIZES.items() if n in sizes)
         for name, seconds in time_in_turns(data.mixture(n), names, 1 if n > 200_000 else 2).items():
             growth[name][n] = min(seconds)
-    tables.append(show_growth("seconds by number of points, mixture in 10 columns", growth))
+    yield show_growth(GROWTH, growth)
+    yield after_the_tree()
     for n, names in ((20_000, (*peers.FAST, *SLOW)), (1_000_000, peers.FAST)):
         peaks = {name: run_python(PEAK.format(name=name, n=n))["peak"] for name in names if name not in missing}
-        tables.append(show_peaks(f"peak memory of a process, mixture, {n:,} x 10", peaks))
-    tables.append(after_the_tree())
-    draw(tables, growth, store("spanning_tree", tables, missing).with_suffix(".png"))
+        yield show_peaks(f"peak memory of a process, mixture, {n:,} x 10", peaks)
+    for kind, X in points.items():
+        seconds = time_in_turns(X, ("shade", *SLOW), max(1, repeats // 3))
+        yield show(f"{TITLE}, {kind}, 70,000 x 10, slow peers", seconds, "shade")
 
 
 def time_in_turns(X: np.ndarray, names: tuple[str, ...], turns: int) -> dict[str, list[float]]:
@@ -75,22 +86,25 @@ def after_the_tree() -> Table:
     return show("1,000,000 x 10", seconds, "spanning tree")
 
 
-def draw(tables: list[Table], growth: dict[str, dict[int, float]], path: Path) -> None:
+def draw(tables: list[Table], path: Path) -> None:
     """Growth on the left, times at 70,000 points on the right."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(11, 4.2), layout="constrained")
     left, right = figure.subplots(1, 2)
     colours = {name: f"C{place}" for place, name in enumerate(SIZES)}
-    for name, by_size in growth.items():
-        left.loglog(list(by_size), list(by_size.values()), "o-", color=colours[name], label=name)
+    growth = next(table for table in tables if table["title"] == GROWTH)
+    for name, row in growth["rows"].items():
+        by_size = {int(n): seconds for n, seconds in row["seconds_by_points"].items()}
+        label = f"{name}: n^{row['exponent']:.2f}"
+        left.loglog(list(by_size), list(by_size.values()), "o-", color=colours[name], label=label)
     left.set(xlabel="points (mixture, 10 columns)", ylabel="seconds", title="Time by number of points")
     left.legend(fontsize=8, frameon=False)
     bars = [
         (f"{name}, {kind}", row["ratio"], colours[name])
         for kind in KINDS
         for table in tables
-        if table["title"].startswith(f"spanning tree, {kind}")
+        if table["title"].startswith(f"{TITLE}, {kind}")
         for name, row in table["rows"].items()
         if name != "shade"
     ]

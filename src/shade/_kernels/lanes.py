@@ -68,7 +68,7 @@ def _load_vector(builder: ir.IRBuilder, pointer: ir.Value) -> ir.Value:
 
 def _sum_of_squares(builder, columns, gaps):
     """Sum over the columns of the squares of the vectors that gaps(column) gives."""
-    total = cgutils.alloca_once_value(builder, ir.Constant(_vector, [0.0] * LANES))  # becomes a register
+    total = cgutils.alloca_once(builder, _vector)  # becomes a register
     builder.store(ir.Constant(_vector, [0.0] * LANES), total)
     with cgutils.for_range(builder, columns) as loop:
         gap = gaps(loop.index)
