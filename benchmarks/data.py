@@ -8,6 +8,7 @@ import numpy as np
 from shade.data import DatasetError, load_dataset
 
 FOLDER = Path(os.environ.get("SHADE_DATA", Path(__file__).parents[2] / "shared" / "data"))
+CACHE = Path(__file__).parent / ".cache"
 
 
 def load(name: str) -> np.ndarray | None:
@@ -24,7 +25,24 @@ def mixture(n: int, columns: int = 10, seed: int = 0) -> np.ndarray:
     return 8 * random.normal(size=(20, columns))[random.integers(20, size=n)] + random.normal(size=(n, columns))
 
 
-def embedding(n: int) -> np.ndarray | None:
-    """A real embedding of 70,000 digits where it is there (mnist_embedding.npy), else None."""
-    path = FOLDER / "mnist_embedding.npy"
-    return np.load(path)[:n] if path.exists() else None
+def embedding() -> np.ndarray | None:
+    """SHADE's embedding of the 70,000 digits after five epochs, 70,000 × 10; None where the digits are not there."""
+    path = CACHE / "mnist_embedding.npy"
+    if not path.exists():
+        digits = load("mnist")
+        if digits is None:
+            return None
+        import shade
+
+        model = shade.SHADE(**{**shade.PAPER, "standardize": "global", "epochs": 5, "random_state": 0}).fit(digits)
+        CACHE.mkdir(exist_ok=True)
+        np.save(path, model.embedding_)
+    return np.load(path).astype(np.float64)
+
+
+def points(kind: str, n: int) -> np.ndarray | None:
+    """Points by kind: "mixture", or "embedding" where it is there."""
+    if kind == "mixture":
+        return mixture(n)
+    real = embedding()
+    return None if real is None else real[:n]

@@ -8,7 +8,7 @@ from benchmarks import data
 from benchmarks.measure import interleave, show, store
 
 
-def run() -> None:
+def run(repeats: int) -> None:
     import torch
 
     import shade
@@ -21,14 +21,14 @@ def run() -> None:
     warnings.simplefilter("ignore")
     wait = torch.cuda.synchronize
     tables = []
-    for n, repeats in ((70_000, 5), (1_000_000, 2)):
+    for n, turns in ((70_000, repeats), (1_000_000, 2)):
         X = data.mixture(n)
         runs = {
             "spanning tree": lambda X=X: minimum_spanning_tree(X, 5, device="cuda"),
             "spanning tree and labels": lambda X=X: DCTreeClustering(selection="information", device="cuda").fit(X),
         }
-        tables.append(show(f"mixture, {n:,} x 10", interleave(runs, repeats, wait), "spanning tree"))
-    for name, standardize, repeats in (("synth_low", "feature", 5), ("mnist", "global", 2)):
+        tables.append(show(f"mixture, {n:,} x 10", interleave(runs, turns, wait), "spanning tree"))
+    for name, standardize, turns in (("synth_low", "feature", repeats), ("mnist", "global", 2)):
         X = data.load(name)
         if X is None:
             continue
@@ -38,14 +38,14 @@ def run() -> None:
             "fit, complete tree": lambda X=X, paper=paper: SHADE(**{**paper, "tree": "complete"}).fit(X),
             "fit, no density loss": lambda X=X, paper=paper: SHADE(**{**paper, "density_weight": 0.0}).fit(X),
         }
-        seconds = interleave(runs, repeats, wait)
+        seconds = interleave(runs, turns, wait)
         tables.append(show(f"{name}, {len(X):,} x {X.shape[1]}", seconds, "fit, no density loss"))
         tables.append(show(f"{name}, a training step as a graph", step_seconds(X, standardize), "without"))
         if name == "mnist":
             Z = (X.astype(np.float32) - X.mean()) / X.std()
             runs = {"complete tree of the input": lambda Z=Z: minimum_spanning_tree(Z, 5, device="cuda")}
             tables.append(show("mnist, 70,000 x 784", interleave(runs, 3, wait), "complete tree of the input"))
-    store("device", torch.cuda.get_device_name().replace(" ", "_"), tables)
+    store("device", tables)
 
 
 def step_seconds(X: np.ndarray, standardize: str) -> dict[str, list[float]]:

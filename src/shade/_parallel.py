@@ -30,14 +30,19 @@ def count_threads(n_jobs: int | None) -> int:
 
 
 def run_chunks(
-    kernel: Callable[..., None], *arguments: Any, count: int, n_jobs: int | None = None, chunk: int = 1024
+    kernel: Callable[..., None],
+    *arguments: Any,
+    count: int,
+    n_jobs: int | None = None,
+    chunk: int = 1024,
+    few: int = FEW_ITEMS,
 ) -> None:
-    """Call kernel(*arguments, start, stop) for slices that cover range(count), on several threads."""
+    """Call kernel(*arguments, start, stop) for slices that cover range(count), on several threads unless few."""
     threads = count_threads(n_jobs)
     # Several slices a thread even out slices of unequal cost; the kernels hold no interpreter lock.
     size = max(1, min(chunk, -(-count // (4 * threads))))
     slices = [(start, min(start + size, count)) for start in range(0, count, size)]
-    if threads == 1 or count < FEW_ITEMS:
+    if threads == 1 or count < few:
         for start, stop in slices:
             kernel(*arguments, start, stop)
         return

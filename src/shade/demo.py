@@ -18,8 +18,7 @@ from shade.estimator import SHADE
 # over the tree of all data pulls hard enough to do so.
 SETTINGS: dict[str, Any] = {
     "embedding_size": 2,
-    "selection": "information",
-    "tree": "complete",
+    "ensemble": 1,
     "distance": "euclidean",
     "density_unit": "mean_edge",
 }

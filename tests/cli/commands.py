@@ -6,7 +6,20 @@ from typer.testing import CliRunner
 
 from shade.cli import app
 
-QUICK = ("--epochs", "3", "--network", "16", "--embedding-size", "3", "--selection", "branches", "--random-state", "0")
+QUICK = (
+    "--epochs",
+    "3",
+    "--network",
+    "16",
+    "--embedding-size",
+    "3",
+    "--selection",
+    "branches",
+    "--ensemble",
+    "1",
+    "--random-state",
+    "0",
+)
 
 
 def run(*arguments: object, **options: Any) -> Any:

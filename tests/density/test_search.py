@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from shade._kernels.lanes import LANES
 from shade.density import search
 from shade.density.search import AllPairs, KDTree, ProductBlocks
 from tests import oracles
@@ -30,24 +31,32 @@ def core_by_row(tree: KDTree, k: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_the_kd_tree_is_balanced_complete_and_tightly_bounded(seed: int) -> None:
+def test_the_kd_tree_is_complete_and_tightly_bounded(seed: int) -> None:
     X = larger_points(seed)
     tree = KDTree.from_points(X)
     np.testing.assert_array_equal(np.sort(tree.indices), np.arange(len(X)))
     np.testing.assert_array_equal(tree.points, X[tree.indices])
-    inner = len(tree.first) // 2
-    assert (tree.last - tree.first)[inner:].max() <= tree.blocks.shape[2]
-    np.testing.assert_allclose(tree.singles / tree.scale + tree.shift, tree.points, atol=1e-6 / tree.scale)
-    assert np.abs(tree.singles).max(initial=0.0) <= 1.0
-    assert (tree.last - tree.first).min() >= 1
-    for node in range(len(tree.first)):
-        inside = tree.singles[tree.first[node] : tree.last[node]]
-        np.testing.assert_array_equal(tree.low[node], inside.min(axis=0))
-        np.testing.assert_array_equal(tree.high[node], inside.max(axis=0))
-        if node < inner:
-            assert tree.first[2 * node + 1] == tree.first[node]
-            assert tree.last[2 * node + 1] == tree.first[2 * node + 2]
-            assert tree.last[2 * node + 2] == tree.last[node]
+    np.testing.assert_allclose(
+        tree.singles @ tree.axes.T / tree.scale + tree.shift, tree.points, atol=1e-5 / tree.scale
+    )
+    inner = len(tree.children)
+    np.testing.assert_array_equal(
+        np.concatenate([tree.groups[:, c].ravel()[: len(X)] for c in range(X.shape[1])]), tree.singles.T.ravel()
+    )
+    assert (tree.first[0], tree.last[0]) == (0, len(X))
+    for node in range(inner):
+        stop = tree.children[node + 1] if node + 1 < inner else len(tree.first)
+        children = range(tree.children[node], stop)
+        assert len(children) <= LANES
+        assert tree.first[children[0]] == tree.first[node]
+        assert tree.last[children[-1]] == tree.last[node]
+        for lane in range(LANES):
+            child = tree.children[node] + lane
+            inside = tree.singles[tree.first[child] : tree.last[child]] if lane < len(children) else tree.singles[:0]
+            np.testing.assert_array_equal(tree.boxes[node, :, 0, lane], inside.min(axis=0, initial=np.inf))
+            np.testing.assert_array_equal(tree.boxes[node, :, 1, lane], inside.max(axis=0, initial=-np.inf))
+            if lane > 0 and lane < len(children):
+                assert tree.first[child] == tree.last[child - 1]
 
 
 @pytest.mark.parametrize("offset", [1e-3, 1.0, 1e3, 1e6, 1e9])
@@ -60,20 +69,20 @@ def test_single_precision_loses_nothing_far_from_the_origin_or_beside_outliers(o
         np.testing.assert_array_equal(KDTree.from_points(X).nearest(queries, 4)[1], expected, err_msg=f"{seed=}")
 
 
-@pytest.mark.parametrize("n", [1, 2, 11, 12, 40, 41, 79, 80, 97, 1000, 70_000, 1_234_567])
-def test_leaves_hold_all_points_and_fill_their_vectors(n: int) -> None:
-    levels, width = search._choose_leaves(n)
-    largest = -(-n // (1 << levels))
-    assert width % 8 == 0
-    assert largest <= width <= 40
-    assert n // (1 << levels) >= 1
+@pytest.mark.parametrize("n", [1, 2, 31, 32, 33, 64, 65, 97, 511, 512, 513, 1000, 20_000])
+def test_all_leaves_but_the_last_are_full(n: int) -> None:
+    tree = KDTree.from_points(np.random.default_rng(n).normal(size=(n, 2)))
+    sizes = (tree.last - tree.first)[len(tree.children) :]
+    sizes = sizes[sizes > 0]
+    assert sizes.sum() == n
+    assert (sizes[:-1] == search.LEAF).all()
 
 
 @pytest.mark.parametrize("seed", range(15))
 def test_the_smallest_value_in_each_node_is_found(seed: int) -> None:
     tree = KDTree.from_points(larger_points(seed))
     values = np.random.default_rng(seed).normal(size=len(tree.points))
-    expected = [values[a:b].min() for a, b in zip(tree.first, tree.last, strict=True)]
+    expected = [values[a:b].min(initial=np.inf) for a, b in zip(tree.first, tree.last, strict=True)]
     np.testing.assert_array_equal(tree.smallest_in_nodes(values), expected)
 
 

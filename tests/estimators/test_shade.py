@@ -1,6 +1,8 @@
 """SHADE from the outside: what it finds, what it promises, what it refuses."""
 
+import ast
 import pickle
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -22,7 +24,7 @@ from shade.data import make_three_clusters
 from shade.network import EarlyStopping
 from tests.data_files import load_or_skip
 
-QUICK = {"epochs": 3, "network": (32, 16), "embedding_size": 3, "random_state": 0}
+QUICK = {"epochs": 3, "network": (32, 16), "embedding_size": 3, "ensemble": 1, "random_state": 0}
 
 
 def blobs(n: int = 400, d: int = 8, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -67,8 +69,9 @@ def test_blobs_are_found_with_any_rule_but_the_papers() -> None:
 )
 def test_every_choice_of_the_loss_and_the_rule_works(options: dict[str, object]) -> None:
     X, _ = blobs(200)
-    model = SHADE(**{**QUICK, "selection": "branches", **options}).fit(X)
-    other = SHADE(**{**QUICK, "selection": "branches"}).fit(X)
+    base = {**shade.PAPER, **QUICK, "selection": "branches"}
+    model = SHADE(**{**base, **options}).fit(X)
+    other = SHADE(**base).fit(X)
     assert model.labels_.shape == (200,)
     assert np.array_equal(model.predict(X), model.labels_)
     if "min_cluster_size" not in options and options != {"selection": "structure"}:
@@ -117,10 +120,14 @@ def test_strengths_and_labels_never_contradict(fitted: tuple[SHADE, np.ndarray, 
     assert np.isfinite(model.probabilities_).all()
 
 
-def test_a_defaults_value_is_the_same_in_code_and_paper_settings() -> None:
+def test_documented_defaults_are_those_of_the_code_and_the_papers_settings_are_parameters() -> None:
     defaults = SHADE().get_params()
-    documented = {name: defaults[name] for name in shade.PAPER}
-    assert documented == shade.PAPER
+    assert set(shade.PAPER) <= set(defaults)
+    documented = re.findall(r"^    ([a-z_, ]+) : .*default=(.+)$", SHADE.__doc__, flags=re.MULTILINE)
+    assert len(documented) >= 20
+    for names, text in documented:
+        for name in names.split(", "):
+            assert defaults[name] == ast.literal_eval(text), name
 
 
 # What it promises
@@ -378,11 +385,11 @@ def test_much_noise_is_told_with_a_remedy() -> None:
         ({"min_cluster_size": 1}, "must be an int in the range [2, inf) or None. Got 1 instead."),
         ({"ensemble": 0}, "The 'ensemble' parameter of SHADE"),
         ({"embedding_size": 0}, "The 'embedding_size' parameter of SHADE"),
-        ({"tree": "oak"}, "The 'tree' parameter of SHADE must be 'batch' or 'complete'. Got 'oak' instead."),
+        ({"tree": "oak"}, "The 'tree' parameter of SHADE must be 'auto', 'batch' or 'complete'. Got 'oak' instead."),
         ({"distance": "cosine"}, "The 'distance' parameter of SHADE must be 'sqeuclidean' or 'euclidean'."),
         ({"density_unit": 1}, "The 'density_unit' parameter of SHADE"),
         ({"reconstruction": "max"}, "The 'reconstruction' parameter of SHADE"),
-        ({"standardize": True}, "must be 'feature', 'global' or False. Got True instead."),
+        ({"standardize": True}, "must be 'auto', 'feature', 'global' or False. Got True instead."),
         ({"epochs": 0}, "The 'epochs' parameter of SHADE"),
         ({"batch_size": 4}, "The 'batch_size' parameter of SHADE must be an int in the range [min_points, inf)"),
         ({"learning_rate": 0}, "The 'learning_rate' parameter of SHADE must be a float in the range (0.0, inf)."),
@@ -461,7 +468,7 @@ def test_predict_refuses_another_number_of_columns_and_unfitted_models() -> None
 
 def test_values_too_large_for_single_precision_are_refused_where_they_are_not_standardised() -> None:
     with pytest.raises(ValueError, match="too large for single precision"):
-        SHADE(**QUICK, standardize=False).fit(blobs(60)[0] * 1e40)
+        SHADE(**QUICK, standardize=False, density_unit="data").fit(blobs(60)[0] * 1e40)
     assert SHADE(**QUICK, selection="branches").fit(blobs(60)[0] * 1e40).n_iter_ == 3
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from shade._kernels import kd_tree, merge_tree, prim
 from tests import oracles
@@ -103,3 +104,27 @@ def test_the_nearest_marked_places_on_both_sides_are_found() -> None:
                 assert after_distance[t] == reachability[t + 1 : right[0] + 1].max(initial=0.0), f"{seed=}"
             assert left or before_distance[t] == np.inf
             assert right or after_distance[t] == np.inf
+
+
+def test_items_are_sorted_by_their_keys() -> None:
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        keys = rng.permutation(seed + 3)
+        items = rng.permutation(seed + 3)
+        count = int(rng.integers(0, seed + 4))
+        rest = items[count:].copy()
+        expected = sorted(items[:count].tolist(), key=lambda item: keys[item])
+        merge_tree.sort_by(keys, items, count)
+        assert items[:count].tolist() == expected, f"{seed=}"
+        np.testing.assert_array_equal(items[count:], rest)
+
+
+@pytest.mark.parametrize("k", [1, 2, 5, 16, 17, 64, 65, 80])
+def test_core_distances_of_a_batch_are_the_kth_smallest_of_each_row(k: int) -> None:
+    rng = np.random.default_rng(k)
+    for n in (80, 97):
+        squared = np.round(rng.random((n, n)) * 50).astype(np.float32)  # with ties
+        squared += squared.T
+        core = np.empty(n, np.float32)
+        prim.batch_core_distances(squared, k, core)
+        np.testing.assert_array_equal(core, np.sort(squared, axis=1)[:, k - 1])

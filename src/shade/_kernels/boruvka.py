@@ -11,25 +11,29 @@ several equally light edges is found may depend on timing, the weights of the tr
 import numpy as np
 
 from shade._kernels.compile import kernel
-from shade._kernels.kd_tree import LARGEST_LEAF, STACK, exact_distance, leaf_distances, limit, push_children
+from shade._kernels.kd_tree import LARGEST_LEAF, STACK, bound_points, exact_distance, limit, push_children
+from shade._kernels.lanes import LANES, lanes_near_box, lowest_lane, point_lanes
 
 
 @kernel
-def uniform_components(component, first, last, node_component):
-    """Component shared by all points of a node, or −1."""
+def uniform_components(component, children, first, last, node_component):
+    """Component shared by all points of a node, or −1; of an empty node too."""
+    inner = children.shape[0]
     nodes = first.shape[0]
-    inner = nodes // 2
     for node in range(nodes - 1, -1, -1):
+        shared = component[first[node]] if first[node] < last[node] else -1
         if node >= inner:
-            shared = component[first[node]]
             for position in range(first[node] + 1, last[node]):
                 if component[position] != shared:
                     shared = -1
                     break
         else:
-            shared = node_component[2 * node + 1]
-            if node_component[2 * node + 2] != shared:
-                shared = -1
+            for child in range(children[node], min(children[node] + LANES, nodes)):
+                if first[child] >= last[node]:
+                    break
+                if first[child] < last[child] and node_component[child] != shared:
+                    shared = -1
+                    break
         node_component[node] = shared
 
 
@@ -46,47 +50,128 @@ def bound_components(component, partner, reach, component_bound):
 
 
 @kernel
-def search_kd_tree(
-    points, blocks, first, last, low, high, scale, margin, singles, core, node_core, component, node_component,
+def settle_neighbours(index, core, partner):
+    """Partners from the lists of nearest points: an edge to one with no larger core distance weighs the own one.
+
+    No edge of a point weighs less, so that these need no search.
+    """
+    for i in range(core.shape[0]):
+        for rank in range(index.shape[1]):
+            j = index[i, rank]
+            if j != i and core[j] <= core[i]:
+                partner[i] = j
+                break
+
+
+@kernel
+def scan_edges(
+    points, groups, first, last, scale, margin, singles, core, component, partner, reach, component_bound, i, node, near
+):
+    """Let point i look for a lighter edge to the points of a leaf, and tell its component."""
+    own = component[i]
+    if component_bound[own] < reach[i]:
+        reach[i] = component_bound[own]
+        partner[i] = -1
+    furthest = limit(reach[i], scale, margin)
+    for group in range(first[node] // LANES, (last[node] + LANES - 1) // LANES):
+        lanes = point_lanes(groups, group, singles, i, furthest, near)
+        while lanes != 0:
+            position = group * LANES + lowest_lane(lanes)
+            lanes &= lanes - 1
+            if component[position] != own and core[position] < reach[i]:
+                weight = max(exact_distance(points, position, points, i), core[i], core[position])
+                if weight < reach[i]:
+                    reach[i] = weight
+                    partner[i] = position
+                    furthest = limit(weight, scale, margin)
+    if partner[i] >= 0 and reach[i] < component_bound[own]:
+        component_bound[own] = reach[i]
+
+
+@kernel
+def search_leaves(
+    points, groups, boxes, children, first, last, scale, margin, singles, core, node_core, component, node_component,
     partner, reach, component_bound, start, stop,
 ):  # fmt: skip
-    """Find, for the points start … stop − 1 that may improve their component's bound, the lightest outgoing edge."""
-    inner = first.shape[0] // 2
+    """Find the lightest outgoing edge of the points in the leaves start … stop − 1 that may improve their component.
+
+    The points of a leaf go through the tree together, and what one finds bounds the others of its component at once.
+    A point that is overtaken so forgets what it had found, and keeps the bound.
+    """
+    inner = children.shape[0]
     stack_node = np.empty(STACK, np.int64)
+    stack_parent = np.empty(STACK, np.int64)
     stack_bound = np.empty(STACK, np.float32)
-    scratch = np.empty(LARGEST_LEAF, np.float32)
-    for i in range(start, stop):
-        own = component[i]
-        best = component_bound[own]
-        if partner[i] >= 0 or reach[i] >= best:
+    near = np.empty(LANES, np.float32)
+    order = np.empty(LANES, np.float32)
+    frame = np.empty((3, 1, singles.shape[1]), np.float32)
+    furthest = np.empty(LARGEST_LEAF, np.float32)
+    active = np.empty(LARGEST_LEAF, np.bool_)
+    for own in range(inner + start, inner + stop):
+        begin = first[own]
+        count = last[own] - begin
+        searching = 0
+        shared = -2  # the component of all that search, −1 if there are several
+        furthest[:] = -1.0
+        widest = np.float32(0.0)
+        heaviest = 0.0
+        for j in range(count):
+            i = begin + j
+            best = component_bound[component[i]]
+            active[j] = partner[i] < 0 and reach[i] < best
+            if active[j]:
+                searching += 1
+                shared = component[i] if shared == -2 or shared == component[i] else -1
+                reach[i] = best
+                furthest[j] = limit(best, scale, margin)
+                widest = max(widest, furthest[j])
+                heaviest = max(heaviest, best)
+        if searching == 0:
             continue
-        point = singles[i]
-        furthest = limit(best, scale, margin)
-        found = -1
+        bound_points(singles, begin, active[:count], frame)
         stack_node[0] = 0
+        stack_parent[0] = -1
         stack_bound[0] = 0.0
         depth = 1
-        while depth > 0 and best > core[i]:  # no edge is lighter than the core distance
+        while depth > 0:
             depth -= 1
             node = stack_node[depth]
-            if stack_bound[depth] > furthest or node_component[node] == own or node_core[node] >= best:
+            if stack_bound[depth] > widest or node_core[node] >= heaviest:
                 continue
-            if node >= inner:
-                leaf_distances(blocks, node - inner, point, scratch)
-                for j in range(last[node] - first[node]):
-                    position = first[node] + j
-                    if scratch[j] <= furthest and component[position] != own and core[position] < best:
-                        weight = max(exact_distance(points, position, points[i]), core[i], core[position])
-                        if weight < best:
-                            best = weight
-                            found = position
-                            furthest = limit(best, scale, margin)
+            if node_component[node] >= 0 and node_component[node] == shared:
                 continue
-            depth = push_children(low, high, node, point, stack_node, stack_bound, depth)
-        partner[i] = found
-        reach[i] = best  # exact where a partner was found, else a lower bound
-        if found >= 0 and best < component_bound[own]:
-            component_bound[own] = best
+            if node < inner:
+                depth = push_children(
+                    boxes, children, node, frame, widest, near, order, stack_node, stack_parent, stack_bound, depth
+                )
+                continue
+            parent = stack_parent[depth]
+            for part in range(0, count, LANES):
+                waiting = (1 << LANES) - 1
+                if parent >= 0:
+                    group = (begin + part) // LANES
+                    waiting = lanes_near_box(groups, group, boxes, parent, node - children[parent], furthest, part)
+                while waiting != 0:
+                    j = part + lowest_lane(waiting)
+                    waiting &= waiting - 1
+                    i = begin + j
+                    if j < count and active[j] and reach[i] > core[i]:  # no edge is lighter than the core distance
+                        scan_edges(
+                            points, groups, first, last, scale, margin, singles, core, component, partner, reach,
+                            component_bound, i, node, near,
+                        )  # fmt: skip
+            widest = np.float32(-1.0)
+            heaviest = 0.0
+            for j in range(count):
+                i = begin + j
+                if active[j]:
+                    best = component_bound[component[i]]
+                    if best < reach[i]:
+                        reach[i] = best
+                        partner[i] = -1
+                    furthest[j] = limit(reach[i], scale, margin) if reach[i] > core[i] else -1.0
+                    widest = max(widest, furthest[j])
+                    heaviest = max(heaviest, reach[i])
 
 
 @kernel
@@ -114,7 +199,7 @@ def search_block(products, norms, slack, points, rows, core, component, partner,
             if component[j] != own:
                 weight = max(norms[i] + norms[j] - 2.0 * product[j], core[i], core[j])
                 if weight <= smallest + 2.0 * slack[i]:
-                    weight = max(exact_distance(points, j, points[i]), core[i], core[j])
+                    weight = max(exact_distance(points, j, points, i), core[i], core[j])
                     if weight < best:
                         best = weight
                         found = j
@@ -128,7 +213,7 @@ def search_block(products, norms, slack, points, rows, core, component, partner,
 def pair_distances(points, first, second, out):
     """Squared distances between the points first[i] and second[i]."""
     for i in range(first.shape[0]):
-        out[i] = exact_distance(points, second[i], points[first[i]])
+        out[i] = exact_distance(points, second[i], points, first[i])
 
 
 @kernel
@@ -145,7 +230,7 @@ def core_from_block(products, norms, slack, points, rows, k, out, start, stop):
         count = 0
         for j in range(n):
             if approximate[j] <= limit:
-                exact[count] = exact_distance(points, j, points[i])
+                exact[count] = exact_distance(points, j, points, i)
                 count += 1
         out[i] = np.partition(exact[:count], k - 1)[k - 1]
 

@@ -5,11 +5,14 @@ raised to the step to row t (identity 2 of the design). Sums may be reordered by
 not a tree.
 """
 
-import numba
+from functools import partial
+
 import numpy as np
 
+from shade._kernels.compile import kernel
 
-@numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+
+@partial(kernel, fastmath={"reassoc", "contract", "nsz"})
 def loss_and_gradient(columns, steps, squared, gradient):
     """Mean over all ordered pairs of (dc-distance − distance)²; columns is the transposed embedding.
 

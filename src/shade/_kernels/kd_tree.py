@@ -1,21 +1,23 @@
-"""A balanced kd-tree in plain arrays, and exact searches in it.
+"""A kd-tree with up to sixteen children a node, in plain arrays, and exact searches in it.
 
-Node i has the children 2i + 1 and 2i + 2; all leaves lie on the last level. What is pruned, and which points of a leaf
-are looked at, is decided in float32 on centred and scaled copies of the points, with SIMD instructions; a margin covers
-all that rounding can do (`limit`). Whatever passes is measured again in float64, column by column, so the results are
-exact to the last bit and the same as those of every other algorithm here. All distances are squared.
+Nodes are numbered level by level, the leaves last; the children of node i are children[i] and the up to fifteen after
+it, and inner nodes are those that `children` has. Leaves start at multiples of their capacity, so all but the last are
+full, and their points lie in `groups` in the order of the tree.
+
+What is pruned, and which points of a leaf are looked at, is decided in float32 on centred and scaled copies of the
+points, sixteen boxes or points at a time (`lanes`); a margin covers all that rounding can do (`limit`). Whatever passes
+is measured again in float64, column by column, so the results are exact to the last bit and the same as those of every
+other algorithm here. All distances are squared.
 """
 
-import numba
 import numpy as np
 
 from shade._kernels.compile import kernel
+from shade._kernels.lanes import LANES, box_lanes, lanes_near_box, lowest_lane, point_lanes
 
-STACK = 128  # a search holds at most one pending sibling a level, and there are fewer than 64 levels
-LARGEST_LEAF = 64
-
-# Only for float32 sums that a margin covers: there the order of summation may be the compiler's.
-_single = numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+LARGEST_LEAF = 64  # points, a multiple of the lanes
+STACK = 512  # a search holds at most sixteen pending nodes a level, and there are fewer than 32 levels
+LARGEST_SINGLE = np.float32(np.finfo(np.float32).max)  # below the infinity of lanes without a point
 
 
 @kernel
@@ -64,77 +66,72 @@ def widest_column(columns, indices, start, stop):
 
 
 @kernel
-def split_points(columns, indices, starts, levels):
-    """Order the points by the tree; starts[i] and starts[i + 1] … of a level's nodes are the slices of its points."""
-    n = indices.shape[0]
-    starts[0, 0] = 0
-    starts[0, 1] = n
-    for level in range(levels):
-        nodes = 1 << level
-        for node in range(nodes):
-            start = starts[level, node]
-            stop = starts[level, node + 1]
-            middle = (start + stop) // 2
+def split_level(columns, indices, starts, capacity, level, start_node, stop_node):
+    """Halve the nodes start_node … stop_node − 1 of a level: the points of node i are indices[starts[level, i]] ….
+
+    The left half gets whole leaves, as many as the right one or one more.
+    """
+    for node in range(start_node, stop_node):
+        start = starts[level, node]
+        stop = starts[level, node + 1]
+        leaves = (stop - start + capacity - 1) // capacity
+        middle = min(start + (leaves + 1) // 2 * capacity, stop)
+        if middle < stop:
             column = widest_column(columns, indices, start, stop)
             select_middle(indices, columns[column], start, stop, middle)
-            starts[level + 1, 2 * node] = start
-            starts[level + 1, 2 * node + 1] = middle
-        starts[level + 1, 2 * nodes] = n
+        starts[level + 1, 2 * node] = start
+        starts[level + 1, 2 * node + 1] = middle
 
 
 @kernel
-def bound_nodes(single, first, last, low, high):
-    """Fill the tight float32 bounding boxes of all nodes, leaves first."""
+def fill_groups(singles, groups):
+    """Lay the points out in groups, by column; lanes without a point are infinitely far."""
+    groups[:] = np.inf
+    for i in range(singles.shape[0]):
+        for column in range(singles.shape[1]):
+            groups[i // LANES, column, i % LANES] = singles[i, column]
+
+
+@kernel
+def fill_boxes(singles, children, first, last, boxes):
+    """Tight float32 boxes around the children of each inner node; a lane without a child has an empty box."""
+    boxes[:, :, 0] = np.inf
+    boxes[:, :, 1] = -np.inf
     nodes = first.shape[0]
-    inner = nodes // 2
-    for node in range(nodes - 1, -1, -1):
-        for column in range(single.shape[1]):
-            if node >= inner:
-                smallest = single[first[node], column]
-                largest = smallest
-                for position in range(first[node] + 1, last[node]):
-                    smallest = min(smallest, single[position, column])
-                    largest = max(largest, single[position, column])
-                low[node, column] = smallest
-                high[node, column] = largest
+    inner = children.shape[0]
+    parent = inner - 1
+    for node in range(nodes - 1, 0, -1):
+        while children[parent] > node:
+            parent -= 1
+        lane = node - children[parent]
+        for column in range(singles.shape[1]):
+            low = boxes[parent, column, 0]
+            high = boxes[parent, column, 1]
+            if node < inner:
+                for child in range(LANES):
+                    low[lane] = min(low[lane], boxes[node, column, 0, child])
+                    high[lane] = max(high[lane], boxes[node, column, 1, child])
             else:
-                low[node, column] = min(low[2 * node + 1, column], low[2 * node + 2, column])
-                high[node, column] = max(high[2 * node + 1, column], high[2 * node + 2, column])
+                for position in range(first[node], last[node]):
+                    low[lane] = min(low[lane], singles[position, column])
+                    high[lane] = max(high[lane], singles[position, column])
 
 
 @kernel
-def fill_blocks(single, first, last, blocks):
-    """Copy each leaf's points into a block of its own, by column; places without a point are infinitely far."""
-    inner = first.shape[0] // 2
-    blocks[:] = np.inf
-    for leaf in range(blocks.shape[0]):
-        start = first[inner + leaf]
-        for j in range(last[inner + leaf] - start):
-            for column in range(single.shape[1]):
-                blocks[leaf, column, j] = single[start + j, column]
-
-
-@_single
-def box_distance(low, high, node, point):
-    """Squared float32 distance from a point to a node's box."""
-    total = np.float32(0.0)
-    for column in range(point.shape[0]):
-        gap = max(low[node, column] - point[column], point[column] - high[node, column], np.float32(0.0))
-        total += gap * gap
-    return total
-
-
-@_single
-def leaf_distances(blocks, leaf, point, out):
-    """Squared float32 distances from a point to the points of a leaf."""
-    width = blocks.shape[2]
-    for j in range(width):
-        out[j] = 0.0
-    for column in range(point.shape[0]):
-        value = point[column]
-        for j in range(width):
-            gap = blocks[leaf, column, j] - value
-            out[j] += gap * gap
+def smallest_in_nodes(values, children, first, last, smallest):
+    """The smallest value among the points of each node, infinite where there are none."""
+    nodes = first.shape[0]
+    for node in range(nodes):
+        smallest[node] = np.inf
+    parent = children.shape[0] - 1
+    for node in range(nodes - 1, -1, -1):
+        if node >= children.shape[0]:
+            for position in range(first[node], last[node]):
+                smallest[node] = min(smallest[node], values[position])
+        if node > 0:
+            while children[parent] > node:
+                parent -= 1
+            smallest[parent] = min(smallest[parent], smallest[node])
 
 
 @kernel
@@ -144,49 +141,82 @@ def limit(distance, scale, margin):
     margin bounds the error of a float32 distance by the rounding of the coordinates; the factor covers the sums.
     """
     reach = np.sqrt(distance) * scale + margin
-    return np.float32(reach * reach * 1.0001)
+    return min(np.float32(reach * reach * 1.0001), LARGEST_SINGLE)
 
 
 @kernel
-def exact_distance(points, position, query):
+def exact_distance(points, position, queries, i):
     """Squared distance summed over the columns in their order."""
     total = 0.0
-    for column in range(query.shape[0]):
-        gap = points[position, column] - query[column]
+    for column in range(points.shape[1]):
+        gap = points[position, column] - queries[i, column]
         total += gap * gap
     return total
 
 
 @kernel
-def push_children(low, high, node, point, stack_node, stack_bound, depth):
-    """Put a node's children on the stack, the nearer on top: what it holds tightens the bound for the other."""
-    left = box_distance(low, high, 2 * node + 1, point)
-    right = box_distance(low, high, 2 * node + 2, point)
-    nearer = 1 if left <= right else 2
-    stack_node[depth] = 2 * node + 3 - nearer
-    stack_bound[depth] = max(left, right)
-    stack_node[depth + 1] = 2 * node + nearer
-    stack_bound[depth + 1] = min(left, right)
-    return depth + 2
+def push_lanes(lanes, distances, first_child, stack_node, stack_bound, depth):
+    """Put the children of those lanes on the stack, the nearest on top: what it holds tightens the bound for others."""
+    bottom = depth
+    while lanes != 0:
+        lane = lowest_lane(lanes)
+        lanes &= lanes - 1
+        bound = distances[lane]
+        place = depth
+        while place > bottom and stack_bound[place - 1] < bound:
+            stack_bound[place] = stack_bound[place - 1]
+            stack_node[place] = stack_node[place - 1]
+            place -= 1
+        stack_bound[place] = bound
+        stack_node[place] = first_child + lane
+        depth += 1
+    return depth
+
+
+@kernel
+def insert_neighbour(index, distance, i, k, position, value):
+    """Insert a point into the sorted list of the nearest; it is nearer than the last."""
+    rank = k - 1
+    while rank > 0 and distance[i, rank - 1] > value:
+        distance[i, rank] = distance[i, rank - 1]
+        index[i, rank] = index[i, rank - 1]
+        rank -= 1
+    distance[i, rank] = value
+    index[i, rank] = position
+
+
+@kernel
+def scan_leaf(
+    points, groups, first, last, scale, margin, queries, singles, i, k, node, furthest, near, out_index, out_distance
+):
+    """Put the points of a leaf that are among the nearest of query i into its list; returns how far it has to look."""
+    for group in range(first[node] // LANES, (last[node] + LANES - 1) // LANES):
+        lanes = point_lanes(groups, group, singles, i, furthest, near)
+        while lanes != 0:
+            position = group * LANES + lowest_lane(lanes)
+            lanes &= lanes - 1
+            value = exact_distance(points, position, queries, i)
+            if value < out_distance[i, k - 1]:
+                insert_neighbour(out_index, out_distance, i, k, position, value)
+                furthest = limit(out_distance[i, k - 1], scale, margin)
+    return furthest
 
 
 @kernel
 def nearest_points(
-    points, blocks, first, last, low, high, scale, margin, queries, singles, k, out_index, out_distance, start, stop
-):
+    points, groups, boxes, children, first, last, scale, margin, queries, singles, k, out_index, out_distance, start,
+    stop,
+):  # fmt: skip
     """The k nearest points of each query, nearest first (a query among the points finds itself)."""
-    inner = first.shape[0] // 2
+    inner = children.shape[0]
     stack_node = np.empty(STACK, np.int64)
     stack_bound = np.empty(STACK, np.float32)
-    scratch = np.empty(LARGEST_LEAF, np.float32)
+    near = np.empty(LANES, np.float32)
     for i in range(start, stop):
-        point = singles[i]
-        index = out_index[i]
-        distance = out_distance[i]
         for rank in range(k):
-            distance[rank] = np.inf
-            index[rank] = -1
-        furthest = np.float32(np.inf)
+            out_distance[i, rank] = np.inf
+            out_index[i, rank] = -1
+        furthest = LARGEST_SINGLE
         stack_node[0] = 0
         stack_bound[0] = 0.0
         depth = 1
@@ -195,39 +225,130 @@ def nearest_points(
             node = stack_node[depth]
             if stack_bound[depth] > furthest:
                 continue
-            if node >= inner:
-                leaf_distances(blocks, node - inner, point, scratch)
-                for j in range(last[node] - first[node]):
-                    if scratch[j] <= furthest:
-                        value = exact_distance(points, first[node] + j, queries[i])
-                        if value < distance[k - 1]:
-                            rank = k - 1
-                            while rank > 0 and distance[rank - 1] > value:
-                                distance[rank] = distance[rank - 1]
-                                index[rank] = index[rank - 1]
-                                rank -= 1
-                            distance[rank] = value
-                            index[rank] = first[node] + j
-                            furthest = limit(distance[k - 1], scale, margin)
+            if node < inner:
+                lanes = box_lanes(boxes, node, singles, singles, i, furthest, near)
+                depth = push_lanes(lanes, near, children[node], stack_node, stack_bound, depth)
                 continue
-            depth = push_children(low, high, node, point, stack_node, stack_bound, depth)
+            furthest = scan_leaf(
+                points, groups, first, last, scale, margin, queries, singles, i, k, node, furthest, near,
+                out_index, out_distance,
+            )  # fmt: skip
+
+
+@kernel
+def bound_points(singles, begin, active, frame):
+    """Put the box around the points begin + j with active[j] into frame[0] and frame[1], its centre into frame[2]."""
+    for column in range(singles.shape[1]):
+        low = np.float32(np.inf)
+        high = np.float32(-np.inf)
+        for j in range(active.shape[0]):
+            if active[j]:
+                low = min(low, singles[begin + j, column])
+                high = max(high, singles[begin + j, column])
+        frame[0, 0, column] = low
+        frame[1, 0, column] = high
+        frame[2, 0, column] = (low + high) / 2
+
+
+@kernel
+def push_children(boxes, children, node, frame, widest, near, order, stack_node, stack_parent, stack_bound, depth):
+    """Put the children of a node that are near a box on the stack, those near the centre of the box on top."""
+    lanes = box_lanes(boxes, node, frame[0], frame[1], 0, widest, near)
+    box_lanes(boxes, node, frame[2], frame[2], 0, widest, order)
+    bottom = depth
+    while lanes != 0:
+        lane = lowest_lane(lanes)
+        lanes &= lanes - 1
+        place = depth
+        while place > bottom and order[stack_node[place - 1] - children[node]] < order[lane]:
+            stack_bound[place] = stack_bound[place - 1]
+            stack_node[place] = stack_node[place - 1]
+            place -= 1
+        stack_bound[place] = near[lane]
+        stack_node[place] = children[node] + lane
+        stack_parent[depth] = node
+        depth += 1
+    return depth
+
+
+@kernel
+def neighbours_in_leaves(
+    points, groups, boxes, children, first, last, scale, margin, singles, k, out_index, out_distance, start, stop
+):
+    """The k nearest points of all points in the leaves start … stop − 1, nearest first, the point itself included.
+
+    The points of a leaf go through the tree together. It is pruned by the one that has to look furthest; which of them
+    have to look into a leaf is decided for sixteen at a time.
+    """
+    inner = children.shape[0]
+    stack_node = np.empty(STACK, np.int64)
+    stack_parent = np.empty(STACK, np.int64)
+    stack_bound = np.empty(STACK, np.float32)
+    near = np.empty(LANES, np.float32)
+    order = np.empty(LANES, np.float32)
+    frame = np.empty((3, 1, singles.shape[1]), np.float32)
+    furthest = np.empty(LARGEST_LEAF, np.float32)
+    active = np.ones(LARGEST_LEAF, np.bool_)
+    for own in range(inner + start, inner + stop):
+        begin = first[own]
+        count = last[own] - begin
+        if count == 0:
+            continue
+        furthest[:] = -1.0
+        widest = np.float32(0.0)
+        for j in range(count):
+            for rank in range(k):
+                out_distance[begin + j, rank] = np.inf
+                out_index[begin + j, rank] = -1
+            furthest[j] = scan_leaf(
+                points, groups, first, last, scale, margin, points, singles, begin + j, k, own, LARGEST_SINGLE, near,
+                out_index, out_distance,
+            )  # fmt: skip
+            widest = max(widest, furthest[j])
+        bound_points(singles, begin, active[:count], frame)
+        stack_node[0] = 0
+        stack_bound[0] = 0.0
+        depth = 1 if inner > 0 else 0
+        while depth > 0:
+            depth -= 1
+            node = stack_node[depth]
+            if stack_bound[depth] > widest or node == own:
+                continue
+            if node < inner:
+                depth = push_children(
+                    boxes, children, node, frame, widest, near, order, stack_node, stack_parent, stack_bound, depth
+                )
+                continue
+            parent = stack_parent[depth]
+            for part in range(0, count, LANES):
+                group = (begin + part) // LANES
+                waiting = lanes_near_box(groups, group, boxes, parent, node - children[parent], furthest, part)
+                while waiting != 0:
+                    j = part + lowest_lane(waiting)
+                    waiting &= waiting - 1
+                    furthest[j] = scan_leaf(
+                        points, groups, first, last, scale, margin, points, singles, begin + j, k, node, furthest[j],
+                        near, out_index, out_distance,
+                    )  # fmt: skip
+            widest = furthest[0]
+            for j in range(1, count):
+                widest = max(widest, furthest[j])
 
 
 @kernel
 def nearest_reachable(
-    points, blocks, first, last, low, high, scale, margin, core, node_core, queries, singles, query_core,
+    points, groups, boxes, children, first, last, scale, margin, core, node_core, queries, singles, query_core,
     out_index, out_distance, start, stop,
 ):  # fmt: skip
     """For each query, the point of least squared mutual reachability; ties go to the nearer, then the earlier point."""
-    inner = first.shape[0] // 2
+    inner = children.shape[0]
     stack_node = np.empty(STACK, np.int64)
     stack_bound = np.empty(STACK, np.float32)
-    scratch = np.empty(LARGEST_LEAF, np.float32)
+    near = np.empty(LANES, np.float32)
     for i in range(start, stop):
-        point = singles[i]
         best = np.inf
         closest = np.inf
-        furthest = np.float32(np.inf)
+        furthest = LARGEST_SINGLE
         index = -1
         stack_node[0] = 0
         stack_bound[0] = 0.0
@@ -237,21 +358,21 @@ def nearest_reachable(
             node = stack_node[depth]
             if stack_bound[depth] > furthest or node_core[node] > best:
                 continue
-            if node >= inner:
-                leaf_distances(blocks, node - inner, point, scratch)
-                for j in range(last[node] - first[node]):
-                    if scratch[j] <= furthest:
-                        position = first[node] + j
-                        value = exact_distance(points, position, queries[i])
-                        reach = max(value, query_core[i], core[position])
-                        if reach < best or (
-                            reach == best and (value < closest or (value == closest and position < index))
-                        ):
-                            best = reach
-                            closest = value
-                            index = position
-                            furthest = limit(best, scale, margin)
+            if node < inner:
+                lanes = box_lanes(boxes, node, singles, singles, i, furthest, near)
+                depth = push_lanes(lanes, near, children[node], stack_node, stack_bound, depth)
                 continue
-            depth = push_children(low, high, node, point, stack_node, stack_bound, depth)
+            for group in range(first[node] // LANES, (last[node] + LANES - 1) // LANES):
+                lanes = point_lanes(groups, group, singles, i, furthest, near)
+                while lanes != 0:
+                    position = group * LANES + lowest_lane(lanes)
+                    lanes &= lanes - 1
+                    value = exact_distance(points, position, queries, i)
+                    reach = max(value, query_core[i], core[position])
+                    if reach < best or (reach == best and (value < closest or (value == closest and position < index))):
+                        best = reach
+                        closest = value
+                        index = position
+                        furthest = limit(best, scale, margin)
         out_index[i] = index
         out_distance[i] = best

@@ -52,6 +52,31 @@ def merge_edges(edges, left, right, size):
 
 
 @kernel
+def sift_down(keys, items, place, count):
+    """Move an item down the heap items[:count] until no child of it has a larger key."""
+    item = items[place]
+    while 2 * place + 1 < count:
+        child = 2 * place + 1
+        if child + 1 < count and keys[items[child + 1]] > keys[items[child]]:
+            child += 1
+        if keys[items[child]] <= keys[item]:
+            break
+        items[place] = items[child]
+        place = child
+    items[place] = item
+
+
+@kernel
+def sort_by(keys, items, count):
+    """Heapsort of items[:count] by keys[item], in place: NumPy's sorts take seconds to compile."""
+    for start in range(count // 2 - 1, -1, -1):
+        sift_down(keys, items, start, count)
+    for stop in range(count - 1, 0, -1):
+        items[0], items[stop] = items[stop], items[0]
+        sift_down(keys, items, 0, stop)
+
+
+@kernel
 def leaf_order(left, right, height, order, reachability):
     """Walk the leaves from left to right; the children of merges at one height come by their smallest row.
 
@@ -95,9 +120,9 @@ def leaf_order(left, right, height, order, reachability):
             else:
                 group[members] = node
                 members += 1
-        by_row = np.argsort(smallest[group[:members]])
+        sort_by(smallest, group, members)
         for rank in range(members - 1, -1, -1):
-            stack[depth] = group[by_row[rank]]
+            stack[depth] = group[rank]
             stack_reach[depth] = reach if rank == 0 else level
             depth += 1
 

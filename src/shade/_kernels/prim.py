@@ -8,6 +8,8 @@ import numpy as np
 
 from shade._kernels.compile import kernel
 
+LANES = 16  # numbers that are compared at a time
+FEW_NEIGHBOURS = 16
 MANY_NEIGHBOURS = 64  # above this, partitioning a whole row beats keeping a sorted list of the nearest
 
 
@@ -158,32 +160,62 @@ def distances_from_products(out):
 
 
 @kernel
+def batch_core_distances(squared, k, core):
+    """Squared core distances from a symmetric matrix of squared distances; for a small k, of all rows at once."""
+    n = squared.shape[0]
+    if k > FEW_NEIGHBOURS:
+        nearest = np.empty(MANY_NEIGHBOURS, squared.dtype)
+        for i in range(n):
+            core[i] = kth_smallest(squared[i], k, nearest)
+        return
+    sorted_lists = np.full((k, n), np.inf, squared.dtype)
+    moving = np.empty(n, squared.dtype)
+    for j in range(n):
+        moving[:] = squared[j]
+        for rank in range(k):
+            nearest = sorted_lists[rank]
+            for i in range(n):
+                value = moving[i]
+                moving[i] = max(value, nearest[i])
+                nearest[i] = min(value, nearest[i])
+    core[:] = sorted_lists[k - 1]
+
+
+@kernel
 def batch_order(squared, k, order, weights):
-    """Prim's order of a small batch from its matrix of squared distances; weights come as distances."""
+    """Prim's order of a small batch from its matrix of squared distances; weights come as distances.
+
+    Every step goes over all rows, those already reached having an infinite core distance: vectors do not branch.
+    """
     n = squared.shape[0]
     core = np.empty(n, squared.dtype)
-    nearest = np.empty(MANY_NEIGHBOURS, squared.dtype)
-    for i in range(n):
-        core[i] = kth_smallest(squared[i], min(k, n), nearest)
-    remaining = np.arange(n)
-    best = np.full(n, np.inf, squared.dtype)
+    batch_core_distances(squared, min(k, n), core)
+    remaining = np.arange(n)  # with `slot`, its inverse, it decides which of equally near rows comes first
+    slot = np.arange(n)
+    infinite = squared.dtype.type(np.inf)
+    best = np.full(-(-n // LANES) * LANES, infinite, squared.dtype)
+    lanes = np.empty(LANES, squared.dtype)
     current = 0
-    slot = 0
-    left = n
     order[0] = 0
     weights[0] = 0.0
     for t in range(1, n):
-        left -= 1
-        remaining[slot] = remaining[left]
-        best[slot] = best[left]
-        slot = 0
+        last = remaining[n - t]
+        remaining[slot[current]] = last
+        slot[last] = slot[current]
+        own = core[current]
+        core[current] = infinite
+        best[current] = infinite
         row = squared[current]
-        for j in range(left):
-            reach = max(row[remaining[j]], core[current], core[remaining[j]])
-            if reach < best[j]:
-                best[j] = reach
-            if best[j] < best[slot]:
-                slot = j
-        current = remaining[slot]
+        for j in range(n):
+            best[j] = min(best[j], max(row[j], own, core[j]))
+        lanes[:] = infinite
+        for block in range(0, best.shape[0], LANES):
+            for lane in range(LANES):
+                lanes[lane] = min(lanes[lane], best[block + lane])
+        smallest = lanes.min()
+        earliest = n
+        for j in range(n):
+            earliest = min(earliest, slot[j] if best[j] == smallest else n)
+        current = remaining[earliest]
         order[t] = current
-        weights[t] = np.sqrt(best[slot])
+        weights[t] = np.sqrt(smallest)

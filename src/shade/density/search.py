@@ -6,6 +6,7 @@ All give the same distances to the last bit. All distances here are squared.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,9 +14,10 @@ import numpy as np
 
 from shade._arrays import FloatArray, IntArray, SingleArray
 from shade._kernels import boruvka, kd_tree, prim
+from shade._kernels.lanes import LANES
 from shade._parallel import run_chunks
 
-LANES = 8  # float32 numbers in a vector
+LEAF = 32  # points a leaf holds, a multiple of the lanes
 BLOCK_ENTRIES = 1 << 22  # scalar products held at a time: 32 MB
 FEW_POINTS = 1024  # comparing all pairs is fastest up to here
 FEW_COLUMNS = 24  # a kd-tree prunes well up to here
@@ -25,52 +27,82 @@ FEW_COLUMNS = 24  # a kd-tree prunes well up to here
 class KDTree:
     """Points in tree order with boxes around them; `indices` maps tree positions to rows.
 
-    `singles`, and the boxes and leaves made of them, are float32 copies, shifted and scaled into [−1, 1].
+    `singles`, and the boxes and groups made of them, are float32 copies, shifted and scaled into [−1, 1] and turned to
+    the principal axes, along which boxes are tightest.
     """
 
     indices: IntArray
     points: FloatArray
     singles: SingleArray
-    blocks: SingleArray
+    groups: SingleArray
+    boxes: SingleArray
+    children: IntArray
     first: IntArray
     last: IntArray
-    low: SingleArray
-    high: SingleArray
     shift: FloatArray
     scale: float
+    axes: FloatArray
 
     @classmethod
-    def from_points(cls, points: FloatArray) -> KDTree:
-        """Build a balanced tree."""
+    def from_points(cls, points: FloatArray, n_jobs: int | None = None) -> KDTree:
+        """Build a tree of which all leaves have the same depth, and all but the last are full."""
         n, dimensions = points.shape
-        levels, width = _choose_leaves(n)
-        starts = np.zeros((levels + 1, (1 << levels) + 1), np.int64)
-        indices = np.arange(n)
-        kd_tree.split_points(np.ascontiguousarray(points.T), indices, starts, levels)
-        first = np.concatenate([starts[level, : 1 << level] for level in range(levels + 1)])
-        last = np.concatenate([starts[level, 1 : (1 << level) + 1] for level in range(levels + 1)])
-        ordered = np.ascontiguousarray(points[indices])
-        shift = np.median(ordered, axis=0)  # float32 is finest around it, where most points are
-        extent = float(np.abs(ordered - shift).max())
+        shift = np.median(points, axis=0)  # float32 is finest around it, where most points are
+        moved = points - shift
+        extent = float(np.abs(moved).max())
         scale = 1.0 / extent if extent > 1e-300 else 1.0
-        singles = ((ordered - shift) * scale).astype(np.float32)
-        low, high = (np.empty((len(first), dimensions), np.float32) for _ in range(2))
-        kd_tree.bound_nodes(singles, first, last, low, high)
-        blocks = np.empty((1 << levels, dimensions, width), np.float32)
-        kd_tree.fill_blocks(singles, first, last, blocks)
-        return cls(indices, ordered, singles, blocks, first, last, low, high, shift, scale)
+        moved *= scale
+        mean = moved.mean(axis=0)
+        axes = np.linalg.eigh(moved.T @ moved / n - np.outer(mean, mean))[1]
+        columns = (axes.T @ moved.T).astype(np.float32)
+        del moved
+        halvings = max(0, -(-n // LEAF) - 1).bit_length()
+        starts = np.full((halvings + 1, (1 << halvings) + 1), n)
+        starts[0, 0] = 0
+        indices = np.arange(n)
+        for level in range(halvings):
+            run_chunks(
+                kd_tree.split_level, columns, indices, starts, LEAF, level, count=1 << level, n_jobs=n_jobs, few=2
+            )
+        # A node of the tree has its descendants four halvings below as children, the root those that are left over.
+        top = (halvings - 1) % 4 + 1
+        kept = [0, *range(top, halvings + 1, 4)]
+        first = np.concatenate([starts[level, : 1 << level] for level in kept])
+        last = np.concatenate([starts[level, 1 : (1 << level) + 1] for level in kept])
+        inner = len(first) - (1 << halvings)
+        children = np.concatenate([[1], 1 + (1 << top) + LANES * np.arange(inner)])[:inner]
+        singles = np.ascontiguousarray(columns.T[indices])
+        groups = np.empty((-(-n // LANES), dimensions, LANES), np.float32)
+        kd_tree.fill_groups(singles, groups)
+        boxes = np.empty((inner, dimensions, 2, LANES), np.float32)
+        kd_tree.fill_boxes(singles, children, first, last, boxes)
+        return cls(indices, points[indices], singles, groups, boxes, children, first, last, shift, scale, axes)
 
     def arrays(self, largest: float = 1.0) -> tuple[Any, ...]:
         """What the kernels take, in their order; `largest` bounds the float32 coordinates of the queries."""
-        # A coordinate is rounded by half a unit in the last place, at most; twice over for a pair, with room to spare.
+        # Rounding moves a point by half a unit in the last place of its norm, at most; twice over for a pair, with room
+        # to spare for turning the axes in float64.
         margin = 4.0 * math.sqrt(self.points.shape[1]) * float(np.finfo(np.float32).eps) * max(1.0, largest)
-        return self.points, self.blocks, self.first, self.last, self.low, self.high, self.scale, margin
+        tree = (self.points, self.groups, self.boxes, self.children, self.first, self.last)
+        return *tree, self.scale, margin
 
     def core_distances(self, k: int, n_jobs: int | None = None) -> FloatArray:
         """Squared distance from each point, in tree order, to its k-th nearest, itself included."""
         if k == 1:
             return np.zeros(len(self.points))
-        return self._search(self.points, self.singles, self.arrays(), k, n_jobs)[1][:, -1].copy()
+        return self.neighbours(k, n_jobs)[1][:, -1].copy()
+
+    def neighbours(self, k: int, n_jobs: int | None = None) -> tuple[IntArray, FloatArray]:
+        """Positions, in tree order, of the k points nearest to each point, itself included, and squared distances."""
+        n = len(self.points)
+        index, distance = np.empty((n, k), np.int64), np.empty((n, k))
+        self.run_leaves(kd_tree.neighbours_in_leaves, self.singles, k, index, distance, n_jobs=n_jobs)
+        return index, distance
+
+    def run_leaves(self, kernel: Callable[..., None], *arguments: Any, n_jobs: int | None) -> None:
+        """Call a kernel that takes leaves, on several threads."""
+        leaves = len(self.first) - len(self.children)
+        run_chunks(kernel, *self.arrays(), *arguments, count=leaves, n_jobs=n_jobs, chunk=64, few=8)
 
     def nearest(self, queries: FloatArray, k: int, n_jobs: int | None = None) -> tuple[IntArray, FloatArray]:
         """Rows of the k points nearest to each query, nearest first, and their squared distances."""
@@ -96,7 +128,8 @@ class KDTree:
         moved = (queries - self.shift) * self.scale
         largest = float(np.abs(moved).max(initial=0.0))
         far = largest > 1e15
-        return np.clip(moved, -1e15, 1e15).astype(np.float32), self.arrays(np.inf if far else largest)
+        singles = (np.clip(moved, -1e15, 1e15) @ self.axes).astype(np.float32)
+        return singles, self.arrays(np.inf if far else largest)
 
     def _search(
         self, queries: FloatArray, singles: SingleArray, arrays: tuple[Any, ...], k: int, n_jobs: int | None
@@ -108,15 +141,9 @@ class KDTree:
         return index, distance
 
     def smallest_in_nodes(self, values: FloatArray) -> FloatArray:
-        """The smallest value among the points of each node; values are in tree order."""
+        """The smallest value among the points of each node, infinite where there are none; values are in tree order."""
         smallest = np.empty(len(self.first))
-        inner = len(self.first) // 2
-        smallest[inner:] = np.minimum.reduceat(values, self.first[inner:])
-        for level in range(int(math.log2(inner + 1)) - 1, -1, -1):
-            start, stop = (1 << level) - 1, (1 << (level + 1)) - 1
-            smallest[start:stop] = np.minimum(
-                smallest[2 * start + 1 : 2 * stop + 1 : 2], smallest[2 * start + 2 : 2 * stop + 2 : 2]
-            )
+        kd_tree.smallest_in_nodes(values, self.children, self.first, self.last, smallest)
         return smallest
 
 
@@ -205,18 +232,6 @@ class ProductBlocks:
                 count=len(rows), n_jobs=n_jobs,
             )  # fmt: skip
         return core
-
-
-def _choose_leaves(n: int) -> tuple[int, int]:
-    """Levels of a tree, and places a leaf: leaves of 12 to 40 points that fill vectors of eight well."""
-    choices = []
-    for levels in range(40):
-        largest = -(-n // (1 << levels))
-        width = -(-largest // LANES) * LANES
-        if 12 <= largest <= 40 or (levels == 0 and largest < 12):
-            choices.append((largest / width, levels, width))
-    _, levels, width = max(choices)
-    return levels, width
 
 
 def choose_algorithm(n_points: int, n_columns: int) -> str:

@@ -149,17 +149,22 @@ class BoruvkaRounds:
 
 
 def _boruvka_in_kd_tree(points: FloatArray, min_points: int, n_jobs: int | None) -> SpanningTree:
-    tree = KDTree.from_points(points)
-    core = tree.core_distances(min_points, n_jobs)
+    tree = KDTree.from_points(points, n_jobs)
+    neighbours, distances = tree.neighbours(min_points, n_jobs)
+    core = distances[:, -1].copy()
+    del distances
     node_core = tree.smallest_in_nodes(core)
     node_component = np.empty(len(tree.first), np.int64)
     rounds = BoruvkaRounds(core)
+    boruvka.settle_neighbours(neighbours, core, rounds.partner)
+    del neighbours
+    rounds.finish()
     while rounds.unfinished:
         rounds.begin()
-        boruvka.uniform_components(rounds.component, tree.first, tree.last, node_component)
-        run_chunks(
-            boruvka.search_kd_tree, *tree.arrays(), tree.singles, core, node_core, rounds.component, node_component,
-            rounds.partner, rounds.reach, rounds.bound, count=len(points), n_jobs=n_jobs,
+        boruvka.uniform_components(rounds.component, tree.children, tree.first, tree.last, node_component)
+        tree.run_leaves(
+            boruvka.search_leaves, tree.singles, core, node_core, rounds.component, node_component,
+            rounds.partner, rounds.reach, rounds.bound, n_jobs=n_jobs,
         )  # fmt: skip
         rounds.finish()
     return rounds.tree(tree.indices)

@@ -28,9 +28,11 @@ def _run(network: nn.Module, method: str, rows: torch.Tensor, device: torch.devi
     How a float32 product rounds depends on the other rows of its batch and on the number of threads. In float64 that
     shows only in digits that the rounding removes, so a row has the same result in whatever company it comes.
     """
-    precision = torch.float32 if device.type == "mps" else torch.float64
-    network = copy.deepcopy(network).to(device, precision).eval()
+    if device.type == "mps":  # there is no float64 there
+        device = torch.device("cpu")
+    # Moved before they are widened: not every device can do both at once.
+    network = copy.deepcopy(network).to(device).to(torch.float64).eval()
     run = cast(Callable[[torch.Tensor], torch.Tensor], getattr(network, method))
     with torch.no_grad():
-        parts = [run(part.to(device, precision)).float().cpu() for part in torch.split(rows, ROWS_AT_A_TIME)]
+        parts = [run(part.to(device).to(torch.float64)).float().cpu() for part in torch.split(rows, ROWS_AT_A_TIME)]
     return torch.cat(parts)

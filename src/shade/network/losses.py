@@ -37,9 +37,14 @@ def pairwise_density_loss(z: torch.Tensor, targets: torch.Tensor, distance: str)
 
 def expand_steps(steps: torch.Tensor) -> torch.Tensor:
     """Matrix of dc-distances of a batch from its steps, in plain torch for any device."""
-    n = len(steps)
-    below = torch.ones((n, n), dtype=torch.bool, device=steps.device).tril(-1)
-    lower = torch.where(below, steps[:, None], 0.0).cummax(dim=0).values.tril(-1)
+    rows = torch.arange(len(steps), device=steps.device)
+    below = rows[:, None] > rows[None, :]
+    lower = torch.where(below, steps[:, None], 0.0)
+    reach = 1  # a running maximum by doubling: not every device has one of its own
+    while reach < len(steps):
+        lower = torch.cat([lower[:reach], torch.maximum(lower[reach:], lower[:-reach])])
+        reach *= 2
+    lower = torch.where(below, lower, 0.0)
     return lower + lower.T
 
 

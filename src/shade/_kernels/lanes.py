@@ -1,0 +1,193 @@
+"""Sixteen float32 distances at a time, in vector registers.
+
+Each function is plain Python, which is what it means, and a few vector instructions in LLVM's language, which is what
+compiled kernels run: the loops that LLVM would find by itself keep their sums in memory and test one distance at a
+time. LLVM cuts the vectors to the width of the processor.
+
+A group of sixteen points is laid out by column, (columns, 16); a group of boxes as (columns, 2, 16), low and high.
+The order in which the columns are summed and rounded is left to the compiler: a margin covers it (`kd_tree.limit`).
+"""
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.extending import intrinsic, overload
+
+LANES = 16
+
+i64 = ir.IntType(64)
+_single = ir.FloatType()
+_vector = ir.VectorType(_single, LANES)
+_fast = ("reassoc", "contract", "nsz")
+
+
+def point_lanes(groups, group, points, i, bound, out):
+    """Write the squared distances from points[i] to a group of points; returns the lanes up to bound, as bits."""
+    out[:] = ((groups[group] - points[i][:, None]) ** 2).sum(axis=0)
+    return _bits(out <= bound)
+
+
+def box_lanes(groups, group, lows, highs, i, bound, out):
+    """Write the squared distances from box i to a group of boxes; returns the lanes up to bound, as bits."""
+    gaps = np.maximum(groups[group][:, 0] - highs[i][:, None], lows[i][:, None] - groups[group][:, 1])
+    out[:] = (np.maximum(gaps, 0.0) ** 2).sum(axis=0)
+    return _bits(out <= bound)
+
+
+def lanes_near_box(groups, group, boxes, parent, lane, bounds, start):
+    """The lanes of a group of points whose squared distance to a box is up to bounds[start:], each has its own."""
+    box = boxes[parent][:, :, lane, None]
+    gaps = np.maximum(np.maximum(box[:, 0] - groups[group], groups[group] - box[:, 1]), 0.0)
+    return _bits((gaps**2).sum(axis=0) <= bounds[start : start + LANES])
+
+
+def lowest_lane(lanes):
+    """The lowest of the lanes in a set of bits that is not empty."""
+    return (int(lanes) & -int(lanes)).bit_length() - 1
+
+
+def _bits(chosen: Any) -> int:
+    return int(sum(1 << int(lane) for lane in np.flatnonzero(chosen)))
+
+
+def _splat(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
+    """A vector with one value in all lanes."""
+    one = builder.insert_element(ir.Constant(_vector, ir.Undefined), value, ir.Constant(ir.IntType(32), 0))
+    return builder.shuffle_vector(one, one, ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES))
+
+
+def _larger(builder: ir.IRBuilder, one: ir.Value, other: ir.Value) -> ir.Value:
+    return builder.select(builder.fcmp_ordered(">", one, other), one, other)
+
+
+def _load_vector(builder: ir.IRBuilder, pointer: ir.Value) -> ir.Value:
+    return builder.load(builder.bitcast(pointer, _vector.as_pointer()), align=4)
+
+
+def _sum_of_squares(builder, columns, gaps):
+    """Sum over the columns of the squares of the vectors that gaps(column) gives."""
+    total = cgutils.alloca_once(builder, _vector)  # becomes a register
+    builder.store(ir.Constant(_vector, [0.0] * LANES), total)
+    with cgutils.for_range(builder, columns) as loop:
+        gap = gaps(loop.index)
+        builder.store(builder.fadd(builder.load(total), builder.fmul(gap, gap, flags=_fast), flags=_fast), total)
+    return builder.load(total)
+
+
+def _outside(builder, low, high, one_low, one_high):
+    """How far one interval is from another, 0 where they overlap."""
+    gap = _larger(builder, builder.fsub(low, one_high), builder.fsub(one_low, high))
+    return _larger(builder, gap, ir.Constant(_vector, [0.0] * LANES))
+
+
+def _compare(builder, sums, bounds):
+    near = builder.fcmp_ordered("<=", sums, bounds)
+    return builder.zext(builder.bitcast(near, ir.IntType(LANES)), ir.IntType(64))
+
+
+class _Arrays:
+    """Addresses in the arrays that an intrinsic is given, all C-ordered float32."""
+
+    def __init__(self, context, builder, signature, arguments):
+        self.builder = builder
+        self.arguments = arguments
+        self.make = lambda place: context.make_array(signature.args[place])(context, builder, arguments[place])
+
+    def address(self, place, *indices):
+        """Address of an element by its leading indices, the rest being zero."""
+        array = self.make(place)
+        strides = cgutils.unpack_tuple(self.builder, array.strides)
+        offset = ir.Constant(ir.IntType(64), 0)
+        for index, stride in zip(indices, strides, strict=False):
+            offset = self.builder.add(offset, self.builder.mul(index, stride))
+        start = self.builder.ptrtoint(array.data, ir.IntType(64))
+        return self.builder.inttoptr(self.builder.add(start, offset), _single.as_pointer())
+
+    def columns(self, place):
+        return self.builder.extract_value(self.make(place).shape, 1)
+
+
+@intrinsic
+def _point_lanes(typing, groups, group, points, i, bound, out):
+    def generate(context, builder, signature, arguments):
+        arrays = _Arrays(context, builder, signature, arguments)
+        _, group, _, i, bound, _ = arguments
+
+        def gaps(column):
+            value = _splat(builder, builder.load(arrays.address(2, i, column)))
+            return builder.fsub(_load_vector(builder, arrays.address(0, group, column)), value)
+
+        sums = _sum_of_squares(builder, arrays.columns(0), gaps)
+        builder.store(sums, builder.bitcast(arrays.address(5), _vector.as_pointer()), align=4)
+        return _compare(builder, sums, _splat(builder, bound))
+
+    return types.int64(groups, types.int64, points, types.int64, types.float32, out), generate
+
+
+@intrinsic
+def _box_lanes(typing, groups, group, lows, highs, i, bound, out):
+    def generate(context, builder, signature, arguments):
+        arrays = _Arrays(context, builder, signature, arguments)
+        _, group, _, _, i, bound, _ = arguments
+
+        def gaps(column):
+            low, high = (_load_vector(builder, arrays.address(0, group, column, i64(side))) for side in (0, 1))
+            one_low, one_high = (_splat(builder, builder.load(arrays.address(place, i, column))) for place in (2, 3))
+            return _outside(builder, low, high, one_low, one_high)
+
+        sums = _sum_of_squares(builder, arrays.columns(0), gaps)
+        builder.store(sums, builder.bitcast(arrays.address(6), _vector.as_pointer()), align=4)
+        return _compare(builder, sums, _splat(builder, bound))
+
+    return types.int64(groups, types.int64, lows, highs, types.int64, types.float32, out), generate
+
+
+@intrinsic
+def _lanes_near_box(typing, groups, group, boxes, parent, lane, bounds, start):
+    def generate(context, builder, signature, arguments):
+        arrays = _Arrays(context, builder, signature, arguments)
+        _, group, _, parent, lane, _, start = arguments
+
+        def gaps(column):
+            point = _load_vector(builder, arrays.address(0, group, column))
+            low, high = (
+                _splat(builder, builder.load(arrays.address(2, parent, column, i64(side), lane))) for side in (0, 1)
+            )
+            return _outside(builder, low, high, point, point)
+
+        sums = _sum_of_squares(builder, arrays.columns(0), gaps)
+        return _compare(builder, sums, _load_vector(builder, arrays.address(5, start)))
+
+    return types.int64(groups, types.int64, boxes, types.int64, types.int64, bounds, types.int64), generate
+
+
+@intrinsic
+def _lowest_lane(typing, lanes):
+    def generate(context, builder, signature, arguments):
+        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.int64(types.int64), generate
+
+
+@overload(point_lanes)
+def _compile_point_lanes(groups, group, points, i, bound, out):
+    return lambda groups, group, points, i, bound, out: _point_lanes(groups, group, points, i, bound, out)
+
+
+@overload(box_lanes)
+def _compile_box_lanes(groups, group, lows, highs, i, bound, out):
+    return lambda groups, group, lows, highs, i, bound, out: _box_lanes(groups, group, lows, highs, i, bound, out)
+
+
+@overload(lanes_near_box)
+def _compile_lanes_near_box(groups, group, boxes, parent, lane, bounds, start):
+    return lambda groups, group, boxes, parent, lane, bounds, start: _lanes_near_box(
+        groups, group, boxes, parent, lane, bounds, start
+    )
+
+
+@overload(lowest_lane)
+def _compile_lowest_lane(lanes):
+    return lambda lanes: _lowest_lane(lanes)
