@@ -1,0 +1,96 @@
+"""Noise, single clusters and units with the defaults of SHADE."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.metrics import adjusted_rand_score
+
+import shade
+from shade import SHADE
+from tests.stability.test_background import groups_and_noise
+
+QUICK = {"epochs": 10, "network": (64, 32), "random_state": 0}
+
+
+@pytest.fixture(scope="module")
+def noisy() -> tuple[SHADE, np.ndarray, np.ndarray]:
+    X, truth = groups_and_noise(20, 120)
+    return SHADE(**QUICK).fit(X), X, truth
+
+
+def test_noise_that_the_data_shows_is_noise(noisy: tuple[SHADE, np.ndarray, np.ndarray]) -> None:
+    model, X, truth = noisy
+    assert model.n_clusters_ == 3
+    assert np.mean(model.labels_[truth] == -1) >= 0.95
+    assert np.mean(truth[model.labels_ == -1]) >= 0.95
+    assert adjusted_rand_score(np.repeat([0, 1, 2], 200), model.assign_noise()[~truth]) > 0.98
+    assert np.array_equal(model.predict(X), model.labels_)
+    assert np.array_equal(model.probabilities_ > 0, model.labels_ >= 0)
+    assert np.allclose(model.score_samples(X), -model.outlier_scores_)
+
+
+def test_without_the_tree_of_the_data_it_may_look_like_a_cluster(noisy: tuple[SHADE, np.ndarray, np.ndarray]) -> None:
+    model, X, _ = noisy
+    other = SHADE(**QUICK, noise="embedding").fit(X)
+    assert np.array_equal(other.embedding_, model.embedding_)
+    assert not other._background.any()
+    assert model._background.any()
+
+
+def test_new_noise_is_mostly_noise_too(noisy: tuple[SHADE, np.ndarray, np.ndarray]) -> None:
+    model, _, _ = noisy
+    X, truth = groups_and_noise(20, 120, seed=1)
+    found = model.predict(X)
+    assert np.mean(found[truth] == -1) >= 0.8
+    assert np.mean(found[~truth] >= 0) >= 0.9
+
+
+def test_other_clusterings_and_files_keep_the_noise(
+    noisy: tuple[SHADE, np.ndarray, np.ndarray], tmp_path: Path
+) -> None:
+    model, X, truth = noisy
+    for other in (model.recluster(n_clusters=1), model.recluster(n_clusters=2), model.recluster(min_points=8)):
+        assert (other.labels_[truth] == -1).mean() >= 0.95
+    assert model.recluster(n_clusters=1).n_clusters_ == 1
+    model.save(tmp_path / "model.shade")
+    loaded = shade.load(tmp_path / "model.shade")
+    assert np.array_equal(loaded.predict(X), model.labels_)
+    assert np.array_equal(loaded.recluster(n_clusters=1).labels_, model.recluster(n_clusters=1).labels_)
+    assert loaded.training_tree_ == "complete"
+
+
+@pytest.mark.parametrize("columns", [2, 10])
+def test_one_blob_is_one_cluster(columns: int) -> None:
+    X = np.random.default_rng(columns).normal(size=(600, columns))
+    model = SHADE(**QUICK).fit(X)
+    assert model.n_clusters_ == 1
+    assert np.mean(model.labels_ == 0) > 0.9
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1e3])
+def test_the_unit_of_the_data_changes_nothing(scale: float) -> None:
+    X, _ = groups_and_noise(8, 40)
+    first = SHADE(**QUICK, standardize=False).fit(X)
+    second = SHADE(**QUICK, standardize=False).fit(scale * X)
+    assert np.array_equal(first.labels_, second.labels_)
+
+
+def test_images_and_rows_of_bytes_share_one_deviation() -> None:
+    random = np.random.default_rng(0)
+    pictures = random.integers(0, 255, size=(60, 8, 8)).astype(np.uint8)
+    quick = {**QUICK, "epochs": 1, "selection": "branches"}
+    for X, single in ((pictures, True), (pictures.reshape(60, -1), True), (pictures[:, 0], False)):
+        assert (len(SHADE(**quick).fit(X)._standardizer.scale) == 1) == single
+    as_floats = pictures.reshape(60, -1).astype(float)
+    assert len(SHADE(**quick).fit(as_floats)._standardizer.scale) == 64
+
+
+def test_the_tree_of_all_data_is_left_out_where_it_would_take_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, _ = groups_and_noise(30, 600)
+    monkeypatch.setattr("shade.estimator.MOST_PAIRED_ENTRIES", {"cpu": 1e6, "cuda": 1e6})
+    model = SHADE(**{**QUICK, "epochs": 2}).fit(X)
+    assert model.training_tree_ == "batch"
+    assert not model._background.any()
+    assert SHADE(**{**QUICK, "epochs": 2}, tree="complete").fit(X).training_tree_ == "complete"
+    assert SHADE(**{**QUICK, "epochs": 2}).fit(X[:, :8]).training_tree_ == "complete"  # a kd-tree is quick
