@@ -262,8 +262,10 @@ class TreeClusteringMixin:
         """The clustering of the rule, or a single cluster where chance explains what it found."""
         clustering = select_clusters(self.structure_tree_)
         if self.selection == "information" and clustering.n_clusters > 1:
-            dimension = intrinsic_dimension(self._training.points[~self._background], self.n_jobs)
-            if standard_errors(self.structure_tree_, clustering, dimension) < ENOUGH:
+            errors = standard_errors(self.structure_tree_, clustering)
+            if errors < ENOUGH:  # what is enough for one dimension is enough for any
+                errors *= intrinsic_dimension(self._training.points[~self._background], self.n_jobs)
+            if errors < ENOUGH:
                 return select_n_clusters(self.structure_tree_, 1)
         return clustering
 

@@ -9,6 +9,7 @@ from shade.density.search import AllPairs
 
 NEIGHBOURS = 10
 MOST_QUERIES = 500  # their mean is known to two parts in a hundred, which is enough
+MOST_ENTRIES = 1e9  # differences taken: a second or two; fewer queries for many or wide rows
 
 
 def intrinsic_dimension(points: FloatArray, n_jobs: int | None = None) -> float:
@@ -20,7 +21,8 @@ def intrinsic_dimension(points: FloatArray, n_jobs: int | None = None) -> float:
     neighbours = min(NEIGHBOURS, len(points) - 1)
     if neighbours < 3:
         return 1.0
-    queries = points[:: -(-len(points) // MOST_QUERIES)]
+    wanted = int(np.clip(MOST_ENTRIES / points.size, 20, MOST_QUERIES))
+    queries = points[:: -(-len(points) // wanted)]
     _, squared = AllPairs.from_points(points).nearest(queries, neighbours + 1, n_jobs)
     squared = squared[squared[:, 1] > 0, 1:]
     if len(squared) == 0:

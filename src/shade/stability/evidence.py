@@ -10,14 +10,14 @@ from shade.stability.structure_tree import StructureTree
 ENOUGH = 2.0  # standard errors
 
 
-def standard_errors(tree: StructureTree, clustering: FlatClustering, dimension: float) -> float:
+def standard_errors(tree: StructureTree, clustering: FlatClustering, dimension: float = 1.0) -> float:
     """By how many standard errors clusters stand out from where they part, on average over their points.
 
     In D dimensions density falls with the D-th power of distance, so a point that leaves its cluster at distance d lies
     D · log(birth / d) nats above the density at which the cluster was born. Counting points makes the mean of that over
     s points uncertain by about 1 / sqrt(s). The cluster with the most mass is left out: it holds the peak that even a
     single cluster has. Samples of one Gaussian, uniform, exponential or Student distribution in 2 to 50 dimensions
-    reach 1 to 2, small clusters of real data 2 to 3, and most clusterings 5 to 500.
+    reach 1 to 2, small clusters of real data 2 to 3, and most clusterings 5 to 500. Proportional to the dimension.
     """
     if clustering.n_clusters < 2:
         return 0.0
