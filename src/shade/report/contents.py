@@ -174,7 +174,9 @@ def describe_run(model: Any) -> dict[str, dict[str, str]]:
         facts["Embedding"] = f"{model.embedding_.shape[1]} dimensions"
         facts["Training"] = f"{len(history):,} epochs in {format_seconds(seconds)}"
     parameters = {
-        name: shorten(str(value), 200) for name, value in model.get_params(deep=False).items() if name != "verbose"
+        name: shorten(str(value), 200)
+        for name, value in model.get_params(deep=False).items()
+        if name not in ("verbose", "callbacks")
     }
     return {
         "facts": facts,
