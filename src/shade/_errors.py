@@ -17,5 +17,9 @@ class ModelFileError(ShadeError, ValueError):
     """A model file cannot be trusted or understood."""
 
 
+class CheckpointError(ShadeError, ValueError):
+    """A checkpoint cannot be written, read, or gone on from with this data and these parameters."""
+
+
 class ShadeWarning(UserWarning):
     """Something a user should know about a result that is valid all the same."""

@@ -17,8 +17,9 @@ from torch import nn
 from shade import _validation
 from shade._arrays import FloatArray, SingleArray
 from shade._parallel import resolve_device, training_threads
-from shade._seeds import spawn_seeds
+from shade._seeds import draw_seed, spawn_seeds
 from shade._validation import Choice, Real, Rule, Whole, check_parameters
+from shade.data.fingerprint import fingerprint
 from shade.data.standardize import Standardizer
 from shade.density.dc_tree import DCTree
 from shade.density.targets import targets_of_batches, targets_of_tree
@@ -26,6 +27,8 @@ from shade.model_file import read_model_file, write_model_file
 from shade.network import Trainer, TrainResult, TrainSettings, build_network, decode_rows, encode_rows
 from shade.network.autoencoders import check_network
 from shade.network.callbacks import as_callback, verbosity_callbacks
+from shade.network.checkpoints import Checkpoints
+from shade.network.resume import open_checkpoints
 from shade.saved_state import contents_of, parameters_of, restore
 from shade.tree_clustering import CLUSTERING_RULES, TreeClusteringMixin, check_rows, unchanged_on_error
 
@@ -185,7 +188,16 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(self, X: object, y: object = None) -> Self:
+    def fit(
+        self,
+        X: object,
+        y: object = None,
+        *,
+        checkpoint: str | PathLike[str] | None = None,
+        checkpoint_minutes: float | None = 10.0,
+        checkpoint_epochs: int | None = None,
+        resume: str | PathLike[str] | bool | None = None,
+    ) -> Self:
         """Train on the data and cluster it.
 
         Parameters
@@ -193,6 +205,15 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         X : array-like of shape (n_samples, n_features), or images of shape (n_samples, channels, height, width)
             ndarray, DataFrame, memmap or torch tensor.
         y : ignored
+        checkpoint : str or path, optional
+            File that holds where training stands, always whole. Ctrl-C leaves one as well.
+        checkpoint_minutes : float, optional, default=10.0
+            Minutes after which it is written anew.
+        checkpoint_epochs : int, optional
+            Epochs after which it is written anew.
+        resume : str, path or True, optional
+            Go on from this checkpoint, with the labels that an undisturbed fit would have had; checkpoints go to the
+            same file if `checkpoint` names no other. True means from `checkpoint` if it is there, else from the start.
 
         Returns
         -------
@@ -202,9 +223,15 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         with unchanged_on_error(self):
             device = self._check_parameters()
             rows = self._check_samples(X, reset=True)
+            checkpoints = None
+            seed = draw_seed(self.random_state)
+            if checkpoint is not None or resume:
+                identity = {"parameters": self.get_params(), "data": fingerprint(rows), "seed": seed}
+                checkpoints = open_checkpoints(checkpoint, resume, checkpoint_minutes, checkpoint_epochs, identity)
+                seed = checkpoints.identity["seed"]
             self._standardizer = Standardizer.fit(rows, self.standardize)
             samples = self._standardizer.apply(rows)
-            results = self._train(self._make_trainer(samples, device))
+            results = self._train(self._make_trainer(samples, device), seed, checkpoints)
             self._networks = [result.network.to("cpu") for result in results]
             self.history_ = [record for result in results for record in result.history]
             self.n_iter_ = len(self.history_)
@@ -316,7 +343,9 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
             targets = targets_of_tree(tree, mean_edge=mean_edge)
         return partial(Trainer, samples=on_device, targets=targets)
 
-    def _train(self, make_trainer: Callable[..., Trainer]) -> list[TrainResult]:
+    def _train(
+        self, make_trainer: Callable[..., Trainer], seed: int, checkpoints: Checkpoints | None
+    ) -> list[TrainResult]:
         """Train each network of the ensemble from its own seed."""
         settings = TrainSettings(
             epochs=self.epochs,
@@ -331,13 +360,17 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         callbacks = [as_callback(callback) for callback in self.callbacks] + verbosity_callbacks(self.verbose)
         results = []
         with training_threads():
-            for member, seed in enumerate(spawn_seeds(self.random_state, self.ensemble)):
-                generator = torch.Generator().manual_seed(int(seed.generate_state(1, np.uint64)[0] >> 1))
+            for member, own in enumerate(spawn_seeds(seed, self.ensemble)):
+                generator = torch.Generator().manual_seed(int(own.generate_state(1, np.uint64)[0] >> 1))
                 network = build_network(
                     self.network, self._network_shape(), self.embedding_size, generator, fresh=member > 0
                 )
                 trainer = make_trainer(
-                    network=network, settings=settings, random=np.random.default_rng(seed), callbacks=callbacks
+                    network=network,
+                    settings=settings,
+                    random=np.random.default_rng(own),
+                    callbacks=callbacks,
+                    checkpoints=None if checkpoints is None else checkpoints.of_member(member),
                 )
                 result = trainer.fit()
                 if self.ensemble > 1:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import os
-import tempfile
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,6 +18,7 @@ import torch
 
 from shade._arrays import AnyArray
 from shade._errors import ModelFileError
+from shade._files import write_whole
 
 FORMAT = 1
 NETWORK, ARRAYS, MANIFEST = "network.safetensors", "arrays.npz", "manifest.json"
@@ -35,7 +34,7 @@ class ModelContents:
 
 
 def write_model_file(path: str | PathLike[str], contents: ModelContents) -> None:
-    """Write beside the final name, then rename: a file under that name is always whole."""
+    """Write the file whole, or leave the one of that name as it was."""
     packed = io.BytesIO()
     np.savez_compressed(packed, allow_pickle=False, **contents.arrays)
     members = {NETWORK: safetensors.torch.save(contents.tensors), ARRAYS: packed.getvalue()}
@@ -44,17 +43,12 @@ def write_model_file(path: str | PathLike[str], contents: ModelContents) -> None
         **contents.description,
         "sha256": {name: hashlib.sha256(data).hexdigest() for name, data in members.items()},
     }
-    final = Path(path)
-    handle, aside = tempfile.mkstemp(prefix=f".{final.name}.", dir=final.parent)
-    try:
-        with os.fdopen(handle, "wb") as file, zipfile.ZipFile(file, "w") as archive:
-            archive.writestr(MANIFEST, json.dumps(manifest, indent=1))
-            for name, data in members.items():
-                archive.writestr(name, data)
-        Path(aside).replace(final)
-    except BaseException:
-        Path(aside).unlink(missing_ok=True)
-        raise
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr(MANIFEST, json.dumps(manifest, indent=1))
+        for name, data in members.items():
+            archive.writestr(name, data)
+    write_whole(Path(path), packed.getvalue())
 
 
 def read_model_file(path: str | PathLike[str]) -> ModelContents:

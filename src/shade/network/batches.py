@@ -39,6 +39,12 @@ def shuffle_batches(n_samples: int, batch_size: int, smallest: int, random: np.r
     return np.split(order, starts[1:])
 
 
+def rows_after(batches: list[IntArray], done: int) -> list[IntArray]:
+    """The batches that are left when so many rows have been trained on."""
+    ends = np.cumsum([len(batch) for batch in batches])
+    return batches[int(np.searchsorted(ends, done, side="right")) :]
+
+
 def prepare_batches(
     batches: Iterable[IntArray], targets: Targets | None, device: torch.device
 ) -> Generator[Batch, None, None]:
