@@ -13,6 +13,14 @@ class TrainingError(ShadeError, RuntimeError):
     """Training could not go on, for example because the loss is no longer a number."""
 
 
+class DataError(ShadeError, ValueError):
+    """Data cannot be read as it is; the message says what would help."""
+
+
+class OutputError(ShadeError, OSError):
+    """Results cannot be written."""
+
+
 class ModelFileError(ShadeError, ValueError):
     """A model file cannot be trusted or understood."""
 

@@ -1,5 +1,7 @@
-"""Data to try things on."""
+"""Data to try things on, and data of your own."""
 
 from shade.data.generators import make_three_clusters
+from shade.data.readers import read_samples
+from shade.data.samples import Samples
 
-__all__ = ["make_three_clusters"]
+__all__ = ["Samples", "make_three_clusters", "read_samples"]

@@ -1,0 +1,17 @@
+"""Packages that only some uses need."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+
+def need(module: str, extra: str, purpose: str) -> Any:
+    """Import an optional package, or say how to install it."""
+    try:
+        return import_module(module)
+    except ImportError:
+        package = module.partition(".")[0]
+        raise ImportError(
+            f"{purpose} needs {package}: install it with pip install 'shade-clustering[{extra}]'."
+        ) from None

@@ -1,0 +1,153 @@
+"""From a file, a folder or standard input to samples."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from os import PathLike
+from pathlib import Path
+
+from shade._arrays import FloatArray
+from shade._errors import DataError
+from shade._validation import Whole, check_choice, check_parameter
+from shade.data.arrays import read_h5ad, read_npy, read_npz, read_zarr, samples_of_array
+from shade.data.frames import VIDEO_SUFFIXES, read_frames
+from shade.data.images import IMAGE_SUFFIXES, read_images
+from shade.data.samples import MISSING, Samples, resolve_missing
+from shade.data.tables import read_parquet, read_text_table, samples_of_table
+
+TEXT_SUFFIXES = frozenset({".csv", ".tsv", ".tab", ".txt"})
+ZARR_FILES = (".zarray", ".zgroup", "zarr.json")
+READABLE = "csv, tsv, parquet, npy, npz, zarr, h5ad, a folder or zip of images, a video or a folder of videos"
+
+
+def read_samples(
+    path: str | PathLike[str],
+    *,
+    label: str | None = None,
+    id: str | None = None,
+    drop: Collection[str] = (),
+    drop_non_numeric: bool = False,
+    missing: str = "refuse",
+    means: FloatArray | None = None,
+    columns: Sequence[str] | None = None,
+    key: str | None = None,
+    header: bool | None = None,
+    delimiter: str | None = None,
+    resize: tuple[int, int] | None = None,
+    every: int = 1,
+) -> Samples:
+    """Read data to cluster: a table, arrays, pictures or videos. Nothing is left out or made up without being told.
+
+    Parameters
+    ----------
+    path : str or path
+        A csv, tsv, parquet, npy, npz, zarr or h5ad file; a folder or zip of images; a video or a folder of videos;
+        "-" reads csv from standard input.
+    label : str, optional
+        Column with known groups, which are kept apart from the features. For files of arrays the name of another
+        array or the number of a column; for images and videos "folder", or "file" for the frames of videos.
+    id : str, optional
+        Column that says what each row is called.
+    drop : collection of str, default=()
+        Columns to leave out.
+    drop_non_numeric : bool, default=False
+        Leave out all columns that are not numbers. If False, such columns are an error.
+    missing : {"refuse", "mean", "drop-rows", "drop-columns"}, default="refuse"
+        What becomes of empty cells, NaN and infinity.
+    means : ndarray, optional
+        With missing="mean", a mean for each column to use instead of the data's own.
+    columns : sequence of str, optional
+        The columns of a table to read, all of which must be there. If None, all.
+    key : str, optional
+        The array of an npz file or zarr group, "X" if None; the layer or embedding of an h5ad file.
+    header : bool, optional
+        Whether the first line of a csv holds names. If None, it does, and numbers alone are an error.
+    delimiter : str, optional
+        What separates the columns of a csv. If None, found from the first line.
+    resize : tuple of int, optional
+        Width and height to bring pictures to.
+    every : int, default=1
+        Take one frame of a video in so many.
+
+    Returns
+    -------
+    Samples
+
+    Examples
+    --------
+    >>> import numpy as np, pathlib, tempfile
+    >>> from shade.data import read_samples
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "rows.npy"
+    >>> np.save(path, np.ones((5, 3)))
+    >>> read_samples(path).rows.shape
+    (5, 3)
+    """
+    check_choice("missing", missing, MISSING, "read_samples")
+    check_parameter("every", every, Whole(1), "read_samples")
+    if str(path) == "-":
+        suffix, where = ".csv", None
+    else:
+        where = Path(path)
+        suffix = _kind_of(where)
+    others = [name for name in (label, id) if name is not None]
+    if suffix in TEXT_SUFFIXES or suffix == ".parquet":
+        table, notes = (
+            (read_parquet(Path(path)), [])
+            if suffix == ".parquet"
+            else read_text_table(where, header=header, delimiter=delimiter)
+        )
+        samples = samples_of_table(
+            table, "standard input" if where is None else str(where), label=label, id=id, drop=drop,
+            drop_non_numeric=drop_non_numeric, columns=columns, notes=notes,
+        )  # fmt: skip
+    elif suffix in (".npy", ".npz", ".zarr"):
+        read = {".npz": read_npz, ".zarr": read_zarr}.get(suffix)
+        array, named = (read_npy(Path(path)), {}) if read is None else read(Path(path), key, others)
+        samples = samples_of_array(array, str(path), label=label, id=id, drop=drop, others=named)
+    elif suffix == ".h5ad":
+        samples = read_h5ad(Path(path), key=key, label=label, id=id, drop=drop, columns=columns)
+    elif id is not None or drop:
+        raise DataError(
+            f"{path} holds pictures, which have no columns for --id or --drop: files are named by themselves."
+        )
+    elif suffix == "video":
+        samples = read_frames(Path(path), label=label, resize=resize, every=every)
+    else:
+        samples = read_images(Path(path), label=label, resize=resize)
+    return resolve_missing(samples, missing, means)
+
+
+def _kind_of(path: Path) -> str:
+    """The suffix that says how to read a path; "images" or "video" for those."""
+    if not path.exists():
+        raise DataError(f"{path} does not exist.")
+    if path.is_dir():
+        return _kind_of_folder(path)
+    if path.stat().st_size == 0:
+        raise DataError(f"{path} is empty.")
+    suffix = path.suffix.lower()
+    if suffix in (".gz", ".bz2"):
+        suffix = Path(path.stem).suffix.lower()
+    if path.name.lower().endswith(".zarr.zip"):
+        return ".zarr"
+    if suffix in VIDEO_SUFFIXES:
+        return "video"
+    if suffix == ".zip":
+        return "images"
+    if suffix in TEXT_SUFFIXES | {".parquet", ".npy", ".npz", ".h5ad"}:
+        return suffix
+    if suffix in IMAGE_SUFFIXES:
+        raise DataError(f"{path} is one image. Give a folder or a zip of images.")
+    raise DataError(f"{path} ends in {path.suffix or 'nothing'!r}, which is none of: {READABLE}.")
+
+
+def _kind_of_folder(path: Path) -> str:
+    if any((path / name).exists() for name in ZARR_FILES):
+        return ".zarr"
+    suffixes = {file.suffix.lower() for file in path.rglob("*") if file.is_file() and not file.name.startswith(".")}
+    images, videos = bool(suffixes & IMAGE_SUFFIXES), bool(suffixes & VIDEO_SUFFIXES)
+    if images and videos:
+        raise DataError(f"The folder {path} holds images and videos. Put them into folders of their own.")
+    if not images and not videos:
+        raise DataError(f"The folder {path} holds neither images nor videos nor a zarr store.")
+    return "video" if videos else "images"

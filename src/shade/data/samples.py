@@ -1,0 +1,145 @@
+"""Data as it was read from somewhere: rows, what they are called, and what was done to them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from shade._arrays import AnyArray, BoolArray, FloatArray
+from shade._errors import DataError
+from shade._extras import need
+
+MISSING = ("refuse", "mean", "drop-rows", "drop-columns")
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Rows to cluster.
+
+    Attributes
+    ----------
+    rows : ndarray
+        One row a sample: n × features, or images of n × height × width or n × channels × height × width.
+    kind : {"table", "images", "frames"}
+    source : str
+        Where the rows came from.
+    ids : ndarray of shape (n_samples,)
+        What each row is called; the number of the row where nothing says otherwise.
+    feature_names : tuple of str, optional
+    labels : ndarray of shape (n_samples,), optional
+        Known groups, never used for training.
+    notes : tuple of str
+        What was done on the way, one sentence each.
+    """
+
+    rows: AnyArray
+    kind: str
+    source: str
+    ids: AnyArray
+    feature_names: tuple[str, ...] | None = None
+    labels: AnyArray | None = None
+    notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def to_features(self) -> Any:
+        """What an estimator takes: a DataFrame where columns have names, else the rows as they are."""
+        if self.feature_names is None:
+            return self.rows
+        pandas = need("pandas", "io", "Keeping the names of columns")
+        return pandas.DataFrame(self.rows, columns=list(self.feature_names), copy=False)
+
+    def keep_rows(self, kept: BoolArray) -> Samples:
+        """Only some of the rows."""
+        labels = None if self.labels is None else self.labels[kept]
+        return replace(self, rows=self.rows[kept], ids=self.ids[kept], labels=labels)
+
+    def with_note(self, note: str) -> Samples:
+        """The same with one more note."""
+        return replace(self, notes=(*self.notes, note))
+
+
+def resolve_missing(samples: Samples, missing: str, means: FloatArray | None = None) -> Samples:
+    """Refuse or mend rows with NaN or infinity, as asked; `means` are used instead of the data's own."""
+    rows = samples.rows
+    if rows.dtype.kind != "f":
+        return samples
+    flat = rows.reshape(len(rows), -1)
+    bad_rows, bad_columns = _count_missing(flat)
+    if not bad_rows.any():
+        return samples
+    places = f"{np.count_nonzero(bad_rows)} of {len(flat)} rows and {np.count_nonzero(bad_columns)} of "
+    places = f"{bad_columns.sum()} values in {places}{flat.shape[1]} columns"
+    if missing == "refuse":
+        raise DataError(
+            f"{samples.source} lacks {places} (empty, NaN or infinite){_worst(samples, bad_columns)}. Choose what to "
+            f"do with them: {_remedies(samples)}."
+        )
+    if missing == "drop-rows":
+        if bad_rows.all():
+            raise DataError(f"Every row of {samples.source} lacks a value: drop-rows leaves none. Try drop-columns.")
+        return samples.keep_rows(~bad_rows).with_note(f"left out {np.count_nonzero(bad_rows)} rows with missing values")
+    if rows.ndim > 2:
+        raise DataError(f"{samples.source} lacks {places}. For images, --missing takes drop-rows only.")
+    if missing == "drop-columns":
+        return _drop_columns(samples, bad_columns > 0)
+    return _fill(samples, bad_columns, means).with_note(f"put the mean of the column in place of {places}")
+
+
+def _count_missing(flat: AnyArray) -> tuple[BoolArray, AnyArray]:
+    """Which rows lack a value, and how many values each column lacks; in slices, as the rows may lie on disk."""
+    bad_rows, bad_columns = np.zeros(len(flat), np.bool_), np.zeros(flat.shape[1], np.int64)
+    step = max(1, (1 << 22) // max(1, flat.shape[1]))
+    for start in range(0, len(flat), step):
+        bad = ~np.isfinite(flat[start : start + step])
+        bad_rows[start : start + step] = bad.any(axis=1)
+        bad_columns += bad.sum(axis=0)
+    return bad_rows, bad_columns
+
+
+def _worst(samples: Samples, bad_columns: AnyArray) -> str:
+    if samples.feature_names is None:
+        return ""
+    worst = np.argsort(-bad_columns, kind="stable")[: min(3, np.count_nonzero(bad_columns))]
+    return ", most in " + ", ".join(f"{samples.feature_names[column]!r} ({bad_columns[column]})" for column in worst)
+
+
+def _remedies(samples: Samples) -> str:
+    if samples.rows.ndim > 2:
+        return "--missing drop-rows"
+    return "--missing mean, --missing drop-rows or --missing drop-columns"
+
+
+def _drop_columns(samples: Samples, dropped: BoolArray) -> Samples:
+    if dropped.all():
+        raise DataError(f"Every column of {samples.source} lacks a value: drop-columns leaves none. Try mean.")
+    names = samples.feature_names
+    kept = None if names is None else tuple(name for name, bad in zip(names, dropped, strict=True) if not bad)
+    which = ""
+    if names is not None:
+        which = ": " + enumerate_names([name for name, bad in zip(names, dropped, strict=True) if bad])
+    note = f"left out {np.count_nonzero(dropped)} columns with missing values{which}"
+    return replace(samples, rows=samples.rows[:, ~dropped], feature_names=kept).with_note(note)
+
+
+def _fill(samples: Samples, bad_columns: AnyArray, means: FloatArray | None) -> Samples:
+    empty = bad_columns == len(samples.rows)
+    if means is None and empty.any():
+        names = samples.feature_names or tuple(map(str, range(len(empty))))
+        which = enumerate_names([name for name, bad in zip(names, empty, strict=True) if bad])
+        raise DataError(f"{samples.source} has columns without any value, so without a mean: {which}. --drop them.")
+    rows = np.array(samples.rows, dtype=np.float64)
+    for column in np.flatnonzero(bad_columns):
+        present = np.isfinite(rows[:, column])
+        mean = rows[present, column].mean() if means is None else means[column]
+        rows[~present, column] = mean
+    return replace(samples, rows=rows)
+
+
+def enumerate_names(names: list[str], most: int = 8) -> str:
+    """Names in quotes, the first few of many."""
+    shown = ", ".join(repr(name) for name in names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

@@ -1,0 +1,387 @@
+"""Reading data: every format, and one clear line for what cannot be read."""
+
+import gzip
+import io
+import sys
+import zipfile
+from pathlib import Path
+
+import anndata
+import av
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+import zarr
+from PIL import Image
+
+from shade._errors import DataError
+from shade.data import Samples, read_samples
+
+ROWS = np.arange(12.0).reshape(4, 3) ** 2
+
+
+def write(path: Path, text: str) -> Path:
+    path.write_text(text)
+    return path
+
+
+def message(*arguments: object, **options: object) -> str:
+    """The text of the error, which must be one line."""
+    with pytest.raises(DataError) as error:
+        read_samples(*arguments, **options)  # type: ignore[arg-type]
+    text = str(error.value)
+    assert "\n" not in text
+    return text
+
+
+# Tables
+
+
+PEOPLE = "id,height,city,weight,group\nu1,1.5,Oslo,50,a\nu2,1.6,Rome,60,b\nu3,1.7,Lima,70,a\n"
+
+
+def test_a_table_is_split_into_features_ids_and_labels(tmp_path: Path) -> None:
+    samples = read_samples(write(tmp_path / "a.csv", PEOPLE), id="id", label="group", drop=["city"])
+    assert samples.kind == "table"
+    assert samples.feature_names == ("height", "weight")
+    assert samples.rows.tolist() == [[1.5, 50], [1.6, 60], [1.7, 70]]
+    assert samples.ids.tolist() == ["u1", "u2", "u3"]
+    assert samples.labels is not None
+    assert samples.labels.tolist() == ["a", "b", "a"]
+    assert list(samples.to_features().columns) == ["height", "weight"]
+    assert len(samples) == 3
+
+
+def test_text_columns_are_an_error_that_shows_the_options_that_help(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.csv", PEOPLE.replace("city", "home town"))
+    text = message(path, label="group")
+    assert "2 of 5 columns that are not numbers: 'id' (such as 'u1'), 'home town' (such as 'Oslo')" in text
+    assert "--drop id --drop 'home town' (or all with --drop-non-numeric)" in text
+    samples = read_samples(path, label="group", drop_non_numeric=True)
+    assert samples.feature_names == ("height", "weight")
+    assert "left out 2 columns that are not numbers: 'id', 'home town'" in samples.notes
+    assert "no column of numbers left" in message(path, drop=["height", "weight"], drop_non_numeric=True)
+
+
+@pytest.mark.parametrize(("suffix", "separator"), [(".tsv", "\t"), (".csv", ";"), (".txt", "|"), (".csv", ",")])
+def test_separators_are_found(tmp_path: Path, suffix: str, separator: str) -> None:
+    samples = read_samples(write(tmp_path / f"a{suffix}", "x,y\n1,2\n3,5\n".replace(",", separator)))
+    assert samples.rows.tolist() == [[1, 2], [3, 5]]
+    assert bool(samples.notes) == (separator in ";|")
+
+
+def test_packed_tables_and_standard_input_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.csv.gz").write_bytes(gzip.compress(PEOPLE.encode()))
+    packed = read_samples(tmp_path / "a.csv.gz", drop_non_numeric=True)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(PEOPLE.encode())))
+    piped = read_samples("-", drop_non_numeric=True)
+    assert piped.source == "standard input"
+    assert np.array_equal(packed.rows, piped.rows)
+
+
+def test_a_parquet_file_keeps_its_type(tmp_path: Path) -> None:
+    table = pd.DataFrame({"a": np.array([1, 5, 7], np.uint8), "b": np.array([4, 0, 6], np.uint8), "y": list("xyx")})
+    table.to_parquet(tmp_path / "a.parquet")
+    samples = read_samples(tmp_path / "a.parquet", label="y")
+    assert samples.rows.dtype == np.uint8
+    assert samples.rows.tolist() == [[1, 4], [5, 0], [7, 6]]
+    write(tmp_path / "b.parquet", "no parquet")
+    assert "cannot be read as parquet" in message(tmp_path / "b.parquet")
+
+
+def test_truth_values_and_decimals_are_numbers(tmp_path: Path) -> None:
+    pd.DataFrame({"a": [True, False, None], "b": [1, 2, 4]}).astype({"a": "boolean"}).to_parquet(tmp_path / "a.parquet")
+    samples = read_samples(tmp_path / "a.parquet", missing="drop-rows")
+    assert samples.rows.tolist() == [[1, 1], [0, 2]]
+    assert samples.ids.tolist() == [0, 1]
+
+
+MISSING = "x,y,z\n1,2,4\n,3,9\n5,4,nan\n9,5,7\n"
+
+
+def test_missing_values_are_refused_with_counts_and_remedies(tmp_path: Path) -> None:
+    text = message(write(tmp_path / "a.csv", MISSING))
+    assert "lacks 2 values in 2 of 4 rows and 2 of 3 columns" in text
+    assert "most in 'x' (1), 'z' (1)" in text
+    assert "--missing mean, --missing drop-rows or --missing drop-columns" in text
+
+
+def test_missing_values_are_mended_as_asked(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.csv", MISSING)
+    assert read_samples(path, missing="mean").rows.tolist() == [[1, 2, 4], [5, 3, 9], [5, 4, 20 / 3], [9, 5, 7]]
+    assert read_samples(path, missing="mean", means=np.array([8.0, 0, 6])).rows[1:3].tolist() == [[8, 3, 9], [5, 4, 6]]
+    rows = read_samples(path, missing="drop-rows")
+    assert rows.rows.tolist() == [[1, 2, 4], [9, 5, 7]]
+    assert rows.ids.tolist() == [0, 3]
+    columns = read_samples(path, missing="drop-columns")
+    assert columns.feature_names == ("y",)
+    assert "left out 2 columns with missing values: 'x', 'z'" in columns.notes
+    empty = write(tmp_path / "b.csv", "x,y\n1,\n2,\n4,\n")
+    assert "columns without any value, so without a mean: 'y'" in message(empty, missing="mean")
+    assert "Try drop-columns" in message(empty, missing="drop-rows")
+    with pytest.raises(ValueError, match="must be 'refuse', 'mean'"):
+        read_samples(path, missing="guess")
+
+
+def test_a_model_reads_the_columns_it_knows(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.csv", "b,name,a\n1,u,2\n3,v,5\n")
+    samples = read_samples(path, columns=["a", "b"])
+    assert samples.rows.tolist() == [[2, 1], [5, 3]]
+    assert "left out 1 columns the model was not trained on: 'name'" in samples.notes
+    assert "lacks 2 of the 3 columns the model was trained on: 'c', 'd'" in message(path, columns=["a", "c", "d"])
+    assert "has text where the model needs numbers: 'name'" in message(path, columns=["name"])
+
+
+def test_a_column_that_counts_the_rows_is_pointed_out(tmp_path: Path) -> None:
+    samples = read_samples(write(tmp_path / "a.csv", "n,x\n7,3\n8,1\n9,4\n"))
+    assert "consider --id n" in samples.notes[0]
+    assert not read_samples(write(tmp_path / "b.csv", "n,x\n7,3\n9,1\n8,4\n")).notes
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", "is empty"),
+        ("\n", "is empty"),
+        ("x,y\n", "has 2 columns, but no rows"),
+        ("x,y\n1,2\n3\n", "cannot be read as a table: CSV parse error: Expected 2 columns, got 1: 3"),
+        ("1,2\n3,4\n", "say whether it is a row (--no-header) or names (--header)"),
+        ("x,x\n1,2\n", "several columns of one name: 'x'"),
+        ("x,y\na,b\n", "2 of 2 columns that are not numbers"),
+    ],
+)
+def test_bad_tables_are_told_in_one_line(tmp_path: Path, text: str, expected: str) -> None:
+    assert expected in message(write(tmp_path / "a.csv", text))
+
+
+def test_names_that_are_no_columns_are_told(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.csv", PEOPLE)
+    for option, given in (("label", "kind"), ("id", "kind"), ("drop", ["kind"])):
+        assert f"has no column 'kind' for --{option}. It has 'id', 'height'" in message(path, **{option: given})
+
+
+def test_tables_without_names_are_read_when_told(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.csv", "1,2\n3,4\n")
+    assert read_samples(path, header=False).rows.tolist() == [[1, 2], [3, 4]]
+    assert read_samples(path, header=True).rows.tolist() == [[3, 4]]
+
+
+# Arrays
+
+
+def test_an_array_stays_on_disk(tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", ROWS)
+    samples = read_samples(tmp_path / "a.npy")
+    assert isinstance(samples.rows, np.memmap)
+    assert samples.to_features() is samples.rows
+    chosen = read_samples(tmp_path / "a.npy", id="0", drop=["2"])
+    assert chosen.rows.tolist() == ROWS[:, [1]].tolist()
+    assert chosen.ids.tolist() == ROWS[:, 0].tolist()
+    assert "give a number from 0 to 2" in message(tmp_path / "a.npy", label="y")
+
+
+def test_arrays_are_chosen_by_name(tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", X=ROWS, y=np.arange(4), names=np.array(list("abcd")))
+    samples = read_samples(tmp_path / "a.npz", label="y", id="names")
+    assert np.array_equal(samples.rows, ROWS)
+    assert samples.labels is not None
+    assert samples.labels.tolist() == [0, 1, 2, 3]
+    assert samples.ids.tolist() == list("abcd")
+    assert read_samples(tmp_path / "a.npz").labels is None
+    np.savez(tmp_path / "b.npz", left=ROWS, right=ROWS + 1)
+    assert "has no array 'X'. It has 'left', 'right': choose with --key" in message(tmp_path / "b.npz")
+    assert np.array_equal(read_samples(tmp_path / "b.npz", key="right").rows, ROWS + 1)
+    np.savez(tmp_path / "c.npz", X=ROWS, y=np.arange(3))
+    assert "has 4 rows, but its label has the shape (3,)" in message(tmp_path / "c.npz", label="y")
+
+
+@pytest.mark.parametrize("group", [False, True])
+def test_zarr_is_read(tmp_path: Path, group: bool) -> None:
+    path = tmp_path / "a.zarr"
+    if group:
+        root = zarr.create_group(str(path))
+        root.create_array("X", data=ROWS)
+        root.create_array("y", data=np.arange(4))
+    else:
+        zarr.create_array(str(path), data=ROWS)
+    samples = read_samples(path, label="y" if group else None)
+    assert np.array_equal(samples.rows, ROWS)
+    assert (samples.labels is not None) == group
+
+
+def test_cells_are_read_from_h5ad(tmp_path: Path) -> None:
+    plain = {"dtype": object}  # anndata cannot write pandas' own kind of text yet
+    types = pd.Categorical(list("abab"), categories=pd.Index(["a", "b"], **plain))
+    cells = anndata.AnnData(
+        scipy.sparse.csr_matrix(ROWS),
+        obs=pd.DataFrame({"type": types}, index=pd.Index(["c1", "c2", "c3", "c4"], **plain)),
+        var=pd.DataFrame(index=pd.Index(["g1", "g2", "g3"], **plain)),
+    )
+    cells.obsm["X_pca"] = ROWS[:, :2]
+    cells.write_h5ad(tmp_path / "a.h5ad")
+    samples = read_samples(tmp_path / "a.h5ad", label="type")
+    assert np.array_equal(samples.rows, ROWS)
+    assert samples.feature_names == ("g1", "g2", "g3")
+    assert samples.ids.tolist() == ["c1", "c2", "c3", "c4"]
+    assert samples.labels is not None
+    assert samples.labels.tolist() == list("abab")
+    assert read_samples(tmp_path / "a.h5ad", drop=["g2"]).feature_names == ("g1", "g3")
+    assert np.array_equal(read_samples(tmp_path / "a.h5ad", columns=["g3", "g1"]).rows, ROWS[:, [2, 0]])
+    assert read_samples(tmp_path / "a.h5ad", key="X_pca").rows.shape == (4, 2)
+    assert "has no 'X_umap' for --key. It has 'X', 'X_pca'" in message(tmp_path / "a.h5ad", key="X_umap")
+    assert "no column 'kind' of cells for --label" in message(tmp_path / "a.h5ad", label="kind")
+
+
+@pytest.mark.parametrize(
+    ("array", "expected"),
+    [
+        (np.arange(3), r"shape (3,)"),
+        (np.empty((0, 3)), "shape (0, 3)"),
+        (np.ones((2, 2), complex), "not real numbers"),
+        (np.array([["a"]]), "not real numbers"),
+        (np.array([[None]], object), "cannot be read as an array"),
+        (np.full((3, 2), np.nan), "lacks 6 values in 3 of 3 rows"),
+        (np.full((3, 2, 2), np.inf), "--missing drop-rows."),
+    ],
+)
+def test_bad_arrays_are_told_in_one_line(tmp_path: Path, array: np.ndarray, expected: str) -> None:
+    np.save(tmp_path / "a.npy", array)
+    assert expected in message(tmp_path / "a.npy")
+
+
+def test_channels_come_first(tmp_path: Path) -> None:
+    images = np.random.default_rng(0).integers(0, 255, (5, 8, 6, 3), np.uint8)
+    np.save(tmp_path / "a.npy", images)
+    samples = read_samples(tmp_path / "a.npy")
+    assert samples.kind == "images"
+    assert np.array_equal(samples.rows, np.moveaxis(images, 3, 1))
+    assert samples.notes == ("read the last axis as the channels of images",)
+
+
+# Pictures and videos
+
+
+def picture(path: Path, mode: str = "L", size: tuple[int, int] = (6, 5), value: int = 7) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    colour = {"L": value, "I;16": 300 + value}.get(mode, (value,) * len(mode))
+    Image.new(mode, size, colour).save(path)
+
+
+def test_a_folder_of_pictures_is_read(tmp_path: Path) -> None:
+    for number in range(3):
+        picture(tmp_path / f"kind{number % 2}" / f"{number}.png", value=number)
+    picture(tmp_path / ".hidden.png")
+    write(tmp_path / "notes.md", "about")
+    samples = read_samples(tmp_path, label="folder")
+    assert samples.kind == "images"
+    assert samples.rows.shape == (3, 5, 6)
+    assert samples.rows.dtype == np.uint8
+    assert samples.ids.tolist() == ["kind0/0.png", "kind0/2.png", "kind1/1.png"]
+    assert samples.rows[:, 0, 0].tolist() == [0, 2, 1]
+    assert samples.labels is not None
+    assert samples.labels.tolist() == ["kind0", "kind0", "kind1"]
+    assert samples.notes == ("left out 1 files that are no images: 'notes.md'",)
+    assert "use --label folder" in message(tmp_path, label="kind")
+    assert "have no columns for --id or --drop" in message(tmp_path, id="name")
+
+
+def test_a_zip_of_pictures_is_read_like_the_folder(tmp_path: Path) -> None:
+    for number in range(3):
+        picture(tmp_path / "folder" / f"{number}.png", "RGB", value=number)
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        for file in sorted((tmp_path / "folder").iterdir()):
+            archive.write(file, file.name)
+        archive.writestr("__MACOSX/0.png", b"")
+    folder, packed = read_samples(tmp_path / "folder"), read_samples(tmp_path / "a.zip")
+    assert folder.rows.shape == (3, 3, 5, 6)
+    assert np.array_equal(folder.rows, packed.rows)
+    assert folder.ids.tolist() == packed.ids.tolist()
+
+
+def test_sizes_must_agree_or_be_made_to(tmp_path: Path) -> None:
+    picture(tmp_path / "a.png")
+    picture(tmp_path / "b.png")
+    picture(tmp_path / "c.png", size=(12, 10))
+    assert "2 sizes (2 of 6x5, 1 of 12x10). Bring them to one with --resize 6x5" in message(tmp_path)
+    samples = read_samples(tmp_path, resize=(4, 3))
+    assert samples.rows.shape == (3, 3, 4)
+    assert samples.notes == ("resized the images to 4x3",)
+
+
+def test_kinds_of_pictures_are_brought_together(tmp_path: Path) -> None:
+    picture(tmp_path / "a.png")
+    picture(tmp_path / "b.png", "RGBA")
+    samples = read_samples(tmp_path)
+    assert samples.rows.shape == (2, 3, 5, 6)
+    assert "read images of several kinds (1 L, 1 RGBA) as colour" in samples.notes
+    assert "left out the transparency of images" in samples.notes
+    picture(tmp_path / "deep" / "a.png", "I;16")
+    assert read_samples(tmp_path / "deep").rows[0, 0, 0] == 307
+
+
+def test_a_broken_picture_is_named(tmp_path: Path) -> None:
+    picture(tmp_path / "a.png")
+    picture(tmp_path / "b.png", size=(60, 50))
+    (tmp_path / "b.png").write_bytes((tmp_path / "b.png").read_bytes()[:60])
+    assert f"The image b.png in {tmp_path} cannot be read" in message(tmp_path, resize=(6, 5))
+    (tmp_path / "b.png").write_text("no picture")
+    assert "The image b.png in" in message(tmp_path)
+    write(tmp_path / "c.zip", "no zip")
+    assert "cannot be read as a zip of images" in message(tmp_path / "c.zip")
+
+
+def film(path: Path, frames: int, size: tuple[int, int] = (32, 16)) -> None:
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("mpeg4", rate=5)
+        stream.width, stream.height, stream.pix_fmt = *size, "yuv420p"
+        for number in range(frames):
+            pixels = np.full((size[1], size[0], 3), 40 * number, np.uint8)
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(pixels, format="rgb24")))
+        container.mux(stream.encode())
+
+
+def test_a_frame_of_a_video_is_a_sample(tmp_path: Path) -> None:
+    film(tmp_path / "a.mp4", 5)
+    film(tmp_path / "b.mp4", 3)
+    one = read_samples(tmp_path / "a.mp4")
+    assert one.kind == "frames"
+    assert one.rows.shape == (5, 3, 16, 32)
+    brightness = one.rows.mean(axis=(1, 2, 3))
+    assert np.allclose(brightness, 40 * np.arange(5), atol=8)
+    both = read_samples(tmp_path, label="file", every=2, resize=(8, 4))
+    assert both.rows.shape == (5, 3, 4, 8)
+    assert both.ids.tolist() == ["a.mp4#0", "a.mp4#2", "a.mp4#4", "b.mp4#0", "b.mp4#2"]
+    assert both.labels is not None
+    assert both.labels.tolist() == ["a.mp4"] * 3 + ["b.mp4"] * 2
+    assert both.notes == ("read 5 frames of 2 videos", "took one frame in 2")
+    film(tmp_path / "c.mp4", 2, (16, 16))
+    assert "are 16x16, those before 32x16. Bring them to one size with --resize 32x16" in message(tmp_path)
+    write(tmp_path / "d.mp4", "no video")
+    assert "d.mp4 cannot be read" in message(tmp_path / "d.mp4")
+
+
+# Paths
+
+
+def test_paths_that_cannot_be_data_are_told(tmp_path: Path) -> None:
+    assert "does not exist" in message(tmp_path / "none.csv")
+    assert "ends in '.doc', which is none of: csv, tsv" in message(write(tmp_path / "a.doc", "x"))
+    assert "neither images nor videos nor a zarr store" in message(tmp_path)
+    assert "is empty" in message(write(tmp_path / "a.npy", ""))
+    picture(tmp_path / "a.png")
+    assert "is one image" in message(tmp_path / "a.png")
+    film(tmp_path / "a.mp4", 1)
+    assert "holds images and videos" in message(tmp_path)
+
+
+def test_a_missing_package_is_told_with_how_to_install_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow.csv", None)
+    with pytest.raises(ImportError, match=r"Reading tables needs pyarrow: .*pip install 'shade-clustering\[io\]'"):
+        read_samples(write(tmp_path / "a.csv", PEOPLE))
+
+
+def test_samples_keep_rows_and_notes() -> None:
+    samples = Samples(ROWS, "table", "here", np.arange(4)).with_note("one").with_note("two")
+    assert samples.notes == ("one", "two")
+    assert samples.keep_rows(np.array([True, False, True, False])).ids.tolist() == [0, 2]
