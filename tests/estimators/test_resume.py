@@ -70,6 +70,18 @@ def test_a_fit_that_stopped_anywhere_goes_on_to_the_same_result(last: int, tmp_p
     assert [file.name for file in tmp_path.iterdir()] == ["run.ckpt"]
 
 
+@pytest.mark.parametrize("epoch", [1, 2, 4])
+def test_a_fit_that_failed_between_two_epochs_goes_on_to_the_same_result(epoch: int, tmp_path: Path) -> None:
+    def fail(record: dict[str, float]) -> None:
+        if record["epoch"] == epoch:
+            raise StopError
+
+    with pytest.raises(StopError):
+        SHADE(**SETTINGS, callbacks=[fail]).fit(blobs(), checkpoint=tmp_path / "run.ckpt", checkpoint_minutes=0)
+    model = SHADE(**SETTINGS).fit(blobs(), resume=tmp_path / "run.ckpt")
+    assert_same(model, SHADE(**SETTINGS).fit(blobs()))
+
+
 @pytest.mark.parametrize(
     "options", [{"tree": "complete"}, {"density_weight": 0.0}, {"batch_size": 400, "standardize": False}]
 )

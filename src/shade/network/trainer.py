@@ -127,7 +127,8 @@ class Trainer:
             progress.totals += sums
             progress.rows += rows
             progress.seconds = time.perf_counter() - started
-            self._offer_checkpoint(epoch_ended=False)
+            if progress.rows < len(self.samples):
+                self._offer_checkpoint(epoch_ended=False)
         totals = progress.totals.clone()
         progress.begin_epoch()
         return totals
