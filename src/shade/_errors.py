@@ -25,6 +25,10 @@ class ModelFileError(ShadeError, ValueError):
     """A model file cannot be trusted or understood."""
 
 
+class MemoryBudgetError(ShadeError, ValueError):
+    """The work does not fit the memory it may take."""
+
+
 class CheckpointError(ShadeError, ValueError):
     """A checkpoint cannot be written, read, or gone on from with this data and these parameters."""
 

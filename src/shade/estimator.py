@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from os import PathLike
-from typing import Any, Self
+from pathlib import Path
+from typing import Any, Self, cast
 
 import numpy as np
 import torch
@@ -16,21 +17,26 @@ from torch import nn
 
 from shade import _validation
 from shade._arrays import FloatArray, SingleArray
+from shade._files import new_array_file
 from shade._parallel import resolve_device, training_threads
 from shade._seeds import draw_seed, spawn_seeds
 from shade._validation import Choice, Real, Rule, Whole, check_parameters
+from shade.capacity import FitPlan, plan_fit
 from shade.data.fingerprint import fingerprint
+from shade.data.row_sources import RowSource, as_source
 from shade.data.standardize import Standardizer
 from shade.density.dc_tree import DCTree
 from shade.density.targets import targets_of_batches, targets_of_tree
+from shade.embedder import Embedder
 from shade.model_file import read_model_file, write_model_file
-from shade.network import Trainer, TrainResult, TrainSettings, build_network, decode_rows, encode_rows
+from shade.network import Trainer, TrainResult, TrainSettings, build_network, decode_rows
 from shade.network.autoencoders import check_network
 from shade.network.callbacks import as_callback, verbosity_callbacks
 from shade.network.checkpoints import Checkpoints
 from shade.network.resume import open_checkpoints
+from shade.network.stream_trainer import StreamedRows, StreamTrainer
 from shade.saved_state import contents_of, parameters_of, restore
-from shade.tree_clustering import CLUSTERING_RULES, TreeClusteringMixin, check_rows, unchanged_on_error
+from shade.tree_clustering import CLUSTERING_RULES, TreeClusteringMixin, check_rows, check_source, unchanged_on_error
 
 MOST_BATCH_ROWS_ON_CUDA = 4096  # a row of a batch's matrix is held by one program of a kernel
 
@@ -197,13 +203,16 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         checkpoint_minutes: float | None = 10.0,
         checkpoint_epochs: int | None = None,
         resume: str | PathLike[str] | bool | None = None,
+        memory: str | int | None = None,
     ) -> Self:
         """Train on the data and cluster it.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or images of shape (n_samples, channels, height, width)
-            ndarray, DataFrame, memmap or torch tensor.
+            ndarray, DataFrame, torch tensor; or what is read as it is needed: a memmap, a zarr array or anything else
+            with `shape`, `dtype` and slicing, or the path of a npy or parquet file, a zarr store, or a folder of
+            parquet files or images.
         y : ignored
         checkpoint : str or path, optional
             File that holds where training stands, always whole. Ctrl-C leaves one as well.
@@ -214,6 +223,9 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         resume : str, path or True, optional
             Go on from this checkpoint, with the labels that an undisturbed fit would have had; checkpoints go to the
             same file if `checkpoint` names no other. True means from `checkpoint` if it is there, else from the start.
+        memory : str or int, optional
+            Most memory to take, beyond what is taken already: "4GB" or a number of bytes. Data that does not fit is
+            read in windows, each of blocks from all over the data, which changes the order of the batches.
 
         Returns
         -------
@@ -223,35 +235,54 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         with unchanged_on_error(self):
             device = self._check_parameters()
             rows = self._check_samples(X, reset=True)
+            plan = plan_fit(
+                rows,
+                memory,
+                embedding_columns=self.ensemble * self.embedding_size,
+                batch_size=self.batch_size,
+                complete_tree=self.tree == "complete" and self.density_weight > 0,
+            )
+            if isinstance(rows, RowSource):
+                _validation.check_finite(rows, rows.place)
             checkpoints = None
             seed = draw_seed(self.random_state)
             if checkpoint is not None or resume:
-                identity = {"parameters": self.get_params(), "data": fingerprint(rows), "seed": seed}
+                parameters = {**self.get_params(), **plan.identity()}
+                identity = {"parameters": parameters, "data": fingerprint(rows), "seed": seed}
                 checkpoints = open_checkpoints(checkpoint, resume, checkpoint_minutes, checkpoint_epochs, identity)
                 seed = checkpoints.identity["seed"]
             self._standardizer = Standardizer.fit(rows, self.standardize)
-            samples = self._standardizer.apply(rows)
-            results = self._train(self._make_trainer(samples, device), seed, checkpoints)
+            make_trainer = self._make_trainer(rows, plan, device)
+            results = self._train(make_trainer, seed, checkpoints)
+            del make_trainer  # and with it the samples
             self._networks = [result.network.to("cpu") for result in results]
             self.history_ = [record for result in results for record in result.history]
             self.n_iter_ = len(self.history_)
-            self.embedding_ = self._encode(samples, device)
+            self.embedding_ = self._embedder().embed(rows)
             self._cluster(self.embedding_.astype(np.float64))
         self._warn_of_noise()
         return self
 
-    def transform(self, X: object) -> SingleArray:
+    def transform(self, X: object, *, out: str | PathLike[str] | None = None) -> SingleArray:
         """Embed rows; each row is embedded on its own, whatever comes with it.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features), or images as in `fit`
+        X : array-like of shape (n_samples, n_features), or images or data to be read as in `fit`
+        out : str or path, optional
+            A npy file that the embedding is written to as it comes; what is returned is a memmap of it.
 
         Returns
         -------
         ndarray of shape (n_samples, ensemble * embedding_size)
         """
-        return self._embed(X)
+        check_is_fitted(self)
+        rows = self._check_samples(X, reset=False)
+        if out is None:
+            return self._embedder().embed(rows)
+        with new_array_file(Path(out), (len(rows), self.embedding_.shape[1])) as embedding:
+            self._embedder().embed(rows, embedding)
+        return cast(SingleArray, np.load(out, mmap_mode="r"))
 
     def inverse_transform(self, Z: object) -> FloatArray:
         """Decode embedded rows into the unit and shape of the data; networks of an ensemble are averaged.
@@ -304,13 +335,16 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
 
     def _check_samples(self, X: Any, *, reset: bool) -> Any:
         """Check rows and flatten images; the shape of one sample is kept for the network."""
+        source = as_source(X)
         X = _validation.to_numpy(X)
-        shape = tuple(getattr(X, "shape", ()))[1:]
-        if len(shape) > 1:
-            if not reset and shape != self._sample_shape:
-                raise ValueError(f"X has samples of shape {shape}, but SHADE is expecting {self._sample_shape}.")
-            X = np.asarray(X).reshape(len(X), -1)
-        rows = check_rows(self, X, reset=reset)
+        shape = tuple(getattr(X, "shape", ()))[1:] if source is None else source.sample_shape
+        if len(shape) > 1 and not reset and shape != self._sample_shape:
+            raise ValueError(f"X has samples of shape {shape}, but SHADE is expecting {self._sample_shape}.")
+        rows: Any
+        if source is not None:
+            rows = check_source(self, source, reset=reset)
+        else:
+            rows = check_rows(self, np.asarray(X).reshape(len(X), -1) if len(shape) > 1 else X, reset=reset)
         if reset:
             _validation.check_min_points(self.min_points, len(rows), 2, "SHADE")
             self._sample_shape = shape if len(shape) > 1 else rows.shape[1:]
@@ -321,9 +355,19 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
                 )
         return rows
 
-    def _make_trainer(self, samples: SingleArray, device: torch.device) -> Callable[..., Trainer]:
-        """The kind of training that the device allows, told where targets come from."""
+    def _make_trainer(self, rows: Any, plan: FitPlan, device: torch.device) -> Callable[..., Trainer]:
+        """The kind of training that the memory and the device allow, told where targets come from."""
         mean_edge = self.density_unit == "mean_edge"
+        if plan.window_rows is not None and plan.boundaries is not None:
+            streamed = StreamedRows(
+                lambda start, stop: self._standardizer.apply(rows[start:stop]),
+                plan.boundaries,
+                plan.window_rows,
+                partial(targets_of_batches, min_points=self.min_points, mean_edge=mean_edge),
+            )
+            nothing = torch.empty(0, *self._network_shape(), device=device)
+            return partial(StreamTrainer, samples=nothing, targets=None, rows=streamed)
+        samples = self._standardizer.apply(rows)
         on_device = torch.from_numpy(samples).reshape(len(samples), *self._network_shape()).to(device)
         tree = None
         if self.tree == "complete" and self.density_weight > 0:
@@ -378,17 +422,8 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
                 results.append(result)
         return results
 
-    def _embed(self, X: object) -> SingleArray:
-        """What `transform` returns before scikit-learn wraps it for `set_output`."""
-        check_is_fitted(self)
-        rows = self._check_samples(X, reset=False)
-        return self._encode(self._standardizer.apply(rows), resolve_device(self.device))
-
-    def _encode(self, samples: SingleArray, device: torch.device) -> SingleArray:
-        shaped = torch.from_numpy(samples).reshape(len(samples), *self._network_shape())
-        with training_threads():
-            embedded = [encode_rows(network, shaped, device).numpy() for network in self._networks]
-        return np.hstack(embedded)
+    def _embedder(self) -> Embedder:
+        return Embedder(self._standardizer, self._networks, self._network_shape(), resolve_device(self.device))
 
     def _network_shape(self) -> tuple[int, ...]:
         """The shape of one sample as the network sees it: flat for linear layers; grey images get a channel."""
@@ -398,8 +433,8 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
             return self._sample_shape
         return (math.prod(self._sample_shape),)
 
-    def _points_of(self, X: object) -> FloatArray:
-        return self._embed(X).astype(np.float64)
+    def _points_of(self, X: object) -> Iterator[FloatArray]:
+        return self._embedder().points(self._check_samples(X, reset=False))
 
     @property
     def _n_features_out(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
@@ -17,8 +17,16 @@ from shade._arrays import AnyArray, FloatArray, IntArray
 from shade._errors import ShadeWarning
 from shade._parallel import tree_device
 from shade._validation import Choice, Real, Rule, Whole, check_parameter, check_parameters
+from shade.data.row_sources import RowSource
 from shade.density.dc_tree import DCTree
-from shade.stability.assignment import STRATEGIES, Attachment, TrainingPoints, assign_noise, label_new_points
+from shade.stability.assignment import (
+    STRATEGIES,
+    Attachment,
+    TrainingPoints,
+    assign_noise,
+    join_attachments,
+    label_new_points,
+)
 from shade.stability.assignment import score_new_points as score_attached
 from shade.stability.selection import FlatClustering, cut_at_distance, select_clusters, select_n_clusters
 from shade.stability.structure_tree import SELECTIONS, StructureTree
@@ -144,8 +152,8 @@ class TreeClusteringMixin:
 
     if TYPE_CHECKING:
 
-        def _points_of(self, X: object) -> FloatArray:
-            """Where rows lie among the points of the tree."""
+        def _points_of(self, X: object) -> Iterable[FloatArray]:
+            """Where rows lie among the points of the tree, in one piece or several."""
             ...
 
     def _cluster(self, points: FloatArray) -> None:
@@ -181,7 +189,7 @@ class TreeClusteringMixin:
             )
 
     def _attach(self, X: object) -> Attachment:
-        return self._training.attach(self._points_of(X), self.n_jobs)
+        return join_attachments([self._training.attach(points, self.n_jobs) for points in self._points_of(X)])
 
 
 @contextmanager
@@ -203,6 +211,26 @@ def check_rows(estimator: Any, X: object, *, reset: bool) -> AnyArray:
     )
     rows: AnyArray = _validation.check_finite(_validation.check_numeric(checked))
     return rows
+
+
+def check_source(estimator: Any, source: RowSource, *, reset: bool) -> RowSource:
+    """Check the columns of data that is read later, by number and name, as scikit-learn does."""
+    n_features, names = source.shape[1], source.names
+    if reset:
+        estimator.n_features_in_ = n_features
+        vars(estimator).pop("feature_names_in_", None)
+        if names is not None:
+            estimator.feature_names_in_ = np.array(names, dtype=object)
+        return source
+    if n_features != estimator.n_features_in_:
+        raise ValueError(
+            f"X has {n_features} features, but {type(estimator).__name__} is expecting {estimator.n_features_in_} "
+            "features as input."
+        )
+    fitted = getattr(estimator, "feature_names_in_", None)
+    if names is not None and fitted is not None and list(fitted) != names:
+        raise ValueError("The feature names should match those that were passed during fit, in the same order.")
+    return source
 
 
 class DCTreeClustering(ClusterMixin, TreeClusteringMixin, BaseEstimator):  # type: ignore[misc]
@@ -290,5 +318,5 @@ class DCTreeClustering(ClusterMixin, TreeClusteringMixin, BaseEstimator):  # typ
         self._warn_of_noise()
         return self
 
-    def _points_of(self, X: object) -> FloatArray:
-        return _validation.check_points(check_rows(self, X, reset=False))
+    def _points_of(self, X: object) -> list[FloatArray]:
+        return [_validation.check_points(check_rows(self, X, reset=False))]

@@ -74,6 +74,11 @@ class Trainer:
         fused = self.samples.device.type in ("cpu", "cuda")
         return torch.optim.Adam(self.network.parameters(), lr=self.settings.learning_rate, fused=fused)
 
+    @property
+    def n_samples(self) -> int:
+        """Rows of an epoch."""
+        return len(self.samples)
+
     def fit(self) -> TrainResult:
         """Run all epochs that are left, or fewer if a callback says so."""
         progress, epochs = self.progress, self.settings.epochs
@@ -107,7 +112,7 @@ class Trainer:
         """Train for an epoch, or what is left of it, and describe it."""
         started = time.perf_counter() - self.progress.seconds
         settings = self.settings
-        reconstruction, density = (self.run_epoch(started) / len(self.samples)).tolist()
+        reconstruction, density = (self.run_epoch(started) / self.n_samples).tolist()
         loss = settings.reconstruction_weight * reconstruction + settings.density_weight * density
         if not np.isfinite(loss):
             raise TrainingError(
@@ -122,12 +127,12 @@ class Trainer:
     def run_epoch(self, started: float) -> torch.Tensor:
         """Train on each row that is left of the epoch; returns the sums of both losses over all its rows."""
         progress = self.progress
-        while progress.rows < len(self.samples):
+        while progress.rows < self.n_samples:
             sums, rows = self.train_next()
             progress.totals += sums
             progress.rows += rows
             progress.seconds = time.perf_counter() - started
-            if progress.rows < len(self.samples):
+            if progress.rows < self.n_samples:
                 self._offer_checkpoint(epoch_ended=False)
         totals = progress.totals.clone()
         progress.begin_epoch()
@@ -149,7 +154,7 @@ class Trainer:
 
     def compute_losses(self, batch: Batch) -> torch.Tensor:
         """Reconstruction loss and density loss of a batch."""
-        x = self.samples[batch.rows]
+        x = self.samples[batch.rows] if batch.x is None else batch.x
         z = self.network.encode(x)  # type: ignore[operator]
         reconstruction = reconstruction_loss(x, self.network.decode(z), self.settings.reconstruction)  # type: ignore[operator]
         if batch.steps is None:
@@ -200,17 +205,22 @@ class Trainer:
             last = epoch_ended and (progress.stopped or len(progress.history) >= self.settings.epochs)
             self.checkpoints.offer(self.state, epoch=len(progress.history) if epoch_ended else None, last=last)
 
-    def _epochs(self) -> Iterator[list[IntArray]]:
-        """The batches of each epoch that is left, those already trained on left out.
+    def draw_epoch(self, done: int) -> list[Any]:
+        """The batches of an epoch, less those that hold the first rows, already trained on."""
+        settings = self.settings
+        batches = shuffle_batches(self.n_samples, settings.batch_size, settings.smallest_batch, self.random)
+        return rows_after(batches, done)
 
-        They are drawn ahead of training, so the generator is remembered as it was before each epoch.
+    def _epochs(self) -> Iterator[list[Any]]:
+        """What is left of each epoch.
+
+        It is drawn ahead of training, so the generator is remembered as it was before each epoch.
         """
-        settings, first = self.settings, len(self.progress.history)
-        for epoch in range(first, settings.epochs):
+        first = len(self.progress.history)
+        for epoch in range(first, self.settings.epochs):
             self._epoch_starts[epoch] = self.random.bit_generator.state
-            batches = shuffle_batches(len(self.samples), settings.batch_size, settings.smallest_batch, self.random)
-            # Taken here, at the first epoch, before training goes on.
-            yield rows_after(batches, self.progress.rows) if epoch == first else batches
+            # The rows are those at the first epoch, for it is drawn before training goes on.
+            yield self.draw_epoch(self.progress.rows if epoch == first else 0)
 
     def _all_batches(self) -> Iterator[IntArray]:
         """The batches of all epochs in one stream, so that targets are prepared across the ends of epochs."""
