@@ -25,6 +25,10 @@ class ModelFileError(ShadeError, ValueError):
     """A model file cannot be trusted or understood."""
 
 
+class RankError(ShadeError, RuntimeError):
+    """Another process of the same fit has ended."""
+
+
 class MemoryBudgetError(ShadeError, ValueError):
     """The work does not fit the memory it may take."""
 

@@ -25,10 +25,10 @@ def parse_memory(memory: object, owner: str) -> int:
 
 def format_memory(size: float) -> str:
     """Bytes in the unit that people would use."""
-    for unit, factor in (("GB", 1e9), ("MB", 1e6)):
-        if size >= factor:
-            return f"{size / factor:.3g} {unit}"
-    return f"{size / 1e3:.3g} kB"
+    unit, factor = next(
+        ((unit, factor) for unit, factor in (("GB", 1e9), ("MB", 1e6)) if size > 0.9995 * factor), ("kB", 1e3)
+    )
+    return f"{size / factor:.3g} {unit}"
 
 
 def available_memory() -> int | None:

@@ -30,13 +30,19 @@ def count_threads(n_jobs: int | None) -> int:
 
 
 def run_chunks(
-    kernel: Callable[..., None], *arguments: Any, count: int, n_jobs: int | None = None, chunk: int = 1024
+    kernel: Callable[..., None],
+    *arguments: Any,
+    count: int,
+    n_jobs: int | None = None,
+    chunk: int = 1024,
+    share: slice = slice(None),
 ) -> None:
-    """Call kernel(*arguments, start, stop) for slices that cover range(count), on several threads."""
+    """Call kernel(*arguments, start, stop) for slices that cover range(count), or a share, on several threads."""
     threads = count_threads(n_jobs)
     # Several slices a thread even out slices of unequal cost; the kernels hold no interpreter lock.
     size = max(1, min(chunk, -(-count // (4 * threads))))
-    slices = [(start, min(start + size, count)) for start in range(0, count, size)]
+    first, last, _ = share.indices(count)
+    slices = [(start, min(start + size, last)) for start in range(first, last, size)]
     if threads == 1 or count < FEW_ITEMS:
         for start, stop in slices:
             kernel(*arguments, start, stop)

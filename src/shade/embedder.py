@@ -31,10 +31,10 @@ class Embedder:
     sample_shape: tuple[int, ...]
     device: torch.device
 
-    def embed(self, rows: Any, out: SingleArray | None = None) -> SingleArray:
-        """Embed all rows, into `out` if given."""
-        start = 0
-        for block in self.blocks(rows):
+    def embed(self, rows: Any, out: SingleArray | None = None, *, share: slice = slice(None)) -> SingleArray:
+        """Embed all rows, or a share of them, into `out` if given."""
+        start, stop, _ = share.indices(len(rows))
+        for block in self.blocks(rows, start, stop):
             if out is None:
                 out = np.empty((len(rows), block.shape[1]), np.float32)
             out[start : start + len(block)] = block
@@ -45,7 +45,7 @@ class Embedder:
     def points(self, rows: Any) -> Iterator[FloatArray]:
         """The embedding as points for searches, many at a time."""
         waiting: list[SingleArray] = []
-        for block in self.blocks(rows):
+        for block in self.blocks(rows, 0, len(rows)):
             waiting.append(block)
             if sum(map(len, waiting)) >= POINTS_AT_A_TIME:
                 yield np.concatenate(waiting).astype(np.float64)
@@ -53,11 +53,11 @@ class Embedder:
         if waiting:
             yield np.concatenate(waiting).astype(np.float64)
 
-    def blocks(self, rows: Any) -> Iterator[SingleArray]:
-        """The embedding as it comes."""
+    def blocks(self, rows: Any, first: int, last: int) -> Iterator[SingleArray]:
+        """The embedding of some rows as it comes."""
         at_a_time = max(1, ENTRIES_AT_A_TIME // max(1, rows.shape[1]))
-        for start in range(0, len(rows), at_a_time):
-            part = rows[start : start + at_a_time]
+        for start in range(first, last, at_a_time):
+            part = rows[start : min(start + at_a_time, last)]
             if isinstance(rows, RowSource):
                 check_finite(part, partial(_place, rows, start))
             samples = self.standardizer.apply(part)

@@ -17,6 +17,7 @@ from torch import nn
 
 from shade import _validation
 from shade._arrays import FloatArray, SingleArray
+from shade._distributed import bytes_from_first, gather_shares, process_group, rank_and_world, share_of
 from shade._files import new_array_file
 from shade._parallel import resolve_device, training_threads
 from shade._seeds import draw_seed, spawn_seeds
@@ -33,6 +34,7 @@ from shade.network import Trainer, TrainResult, TrainSettings, build_network, de
 from shade.network.autoencoders import check_network
 from shade.network.callbacks import as_callback, verbosity_callbacks
 from shade.network.checkpoints import Checkpoints
+from shade.network.group_trainer import GroupTrainer, StreamGroupTrainer
 from shade.network.resume import open_checkpoints
 from shade.network.stream_trainer import StreamedRows, StreamTrainer
 from shade.saved_state import contents_of, parameters_of, restore
@@ -232,7 +234,7 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         SHADE
             Itself.
         """
-        with unchanged_on_error(self):
+        with unchanged_on_error(self), process_group():
             device = self._check_parameters()
             rows = self._check_samples(X, reset=True)
             plan = plan_fit(
@@ -245,7 +247,7 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
             if isinstance(rows, RowSource):
                 _validation.check_finite(rows, rows.place)
             checkpoints = None
-            seed = draw_seed(self.random_state)
+            seed = int(bytes_from_first(str(draw_seed(self.random_state)).encode()))
             if checkpoint is not None or resume:
                 parameters = {**self.get_params(), **plan.identity()}
                 identity = {"parameters": parameters, "data": fingerprint(rows), "seed": seed}
@@ -258,7 +260,8 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
             self._networks = [result.network.to("cpu") for result in results]
             self.history_ = [record for result in results for record in result.history]
             self.n_iter_ = len(self.history_)
-            self.embedding_ = self._embedder().embed(rows)
+            self.embedding_ = self._embedder().embed(rows, share=share_of(len(rows)))
+            gather_shares(self.embedding_)
             self._cluster(self.embedding_.astype(np.float64))
         self._warn_of_noise()
         return self
@@ -358,6 +361,7 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
     def _make_trainer(self, rows: Any, plan: FitPlan, device: torch.device) -> Callable[..., Trainer]:
         """The kind of training that the memory and the device allow, told where targets come from."""
         mean_edge = self.density_unit == "mean_edge"
+        several = rank_and_world()[1] > 1
         if plan.window_rows is not None and plan.boundaries is not None:
             streamed = StreamedRows(
                 lambda start, stop: self._standardizer.apply(rows[start:stop]),
@@ -366,14 +370,15 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
                 partial(targets_of_batches, min_points=self.min_points, mean_edge=mean_edge),
             )
             nothing = torch.empty(0, *self._network_shape(), device=device)
-            return partial(StreamTrainer, samples=nothing, targets=None, rows=streamed)
+            kind = StreamGroupTrainer if several else StreamTrainer
+            return partial(kind, samples=nothing, targets=None, rows=streamed)
         samples = self._standardizer.apply(rows)
         on_device = torch.from_numpy(samples).reshape(len(samples), *self._network_shape()).to(device)
         tree = None
         if self.tree == "complete" and self.density_weight > 0:
             where = str(device) if device.type == "cuda" else "cpu"
             tree = DCTree.from_points(samples, self.min_points, n_jobs=self.n_jobs, device=where)
-        if device.type == "cuda" and self.batch_size <= MOST_BATCH_ROWS_ON_CUDA:
+        if device.type == "cuda" and self.batch_size <= MOST_BATCH_ROWS_ON_CUDA and not several:
             from shade.density.device_targets import device_targets_of_batches, device_targets_of_tree
             from shade.network.cuda_trainer import CudaTrainer
 
@@ -385,7 +390,7 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
             targets = targets_of_batches(samples, self.min_points, mean_edge=mean_edge)
         else:
             targets = targets_of_tree(tree, mean_edge=mean_edge)
-        return partial(Trainer, samples=on_device, targets=targets)
+        return partial(GroupTrainer if several else Trainer, samples=on_device, targets=targets)
 
     def _train(
         self, make_trainer: Callable[..., Trainer], seed: int, checkpoints: Checkpoints | None
@@ -402,6 +407,8 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
             distance=self.distance,
         )
         callbacks = [as_callback(callback) for callback in self.callbacks] + verbosity_callbacks(self.verbose)
+        if rank_and_world()[0] > 0:
+            callbacks = []
         results = []
         with training_threads():
             for member, own in enumerate(spawn_seeds(seed, self.ensemble)):

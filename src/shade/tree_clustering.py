@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from shade import _validation
 from shade._arrays import AnyArray, FloatArray, IntArray
+from shade._distributed import process_group
 from shade._errors import ShadeWarning
 from shade._parallel import tree_device
 from shade._validation import Choice, Real, Rule, Whole, check_parameter, check_parameters
@@ -308,7 +309,7 @@ class DCTreeClustering(ClusterMixin, TreeClusteringMixin, BaseEstimator):  # typ
         DCTreeClustering
             Itself.
         """
-        with unchanged_on_error(self):
+        with unchanged_on_error(self), process_group():
             check_parameters(vars(self), CLUSTERING_RULES, "DCTreeClustering")
             _validation.check_n_jobs(self.n_jobs, "DCTreeClustering")
             tree_device(self.device)

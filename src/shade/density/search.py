@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from shade._arrays import FloatArray, IntArray, SingleArray
+from shade._distributed import reduce_max, share_of
 from shade._kernels import boruvka, kd_tree, prim
 from shade._parallel import run_chunks
 
@@ -68,9 +69,12 @@ class KDTree:
 
     def core_distances(self, k: int, n_jobs: int | None = None) -> FloatArray:
         """Squared distance from each point, in tree order, to its k-th nearest, itself included."""
-        if k == 1:
-            return np.zeros(len(self.points))
-        return self._search(self.points, self.singles, self.arrays(), k, n_jobs)[1][:, -1].copy()
+        core = np.zeros(len(self.points))
+        if k > 1:
+            own = share_of(len(core))
+            core[own] = self._search(self.points[own], self.singles[own], self.arrays(), k, n_jobs)[1][:, -1]
+            reduce_max(core)
+        return core
 
     def nearest(self, queries: FloatArray, k: int, n_jobs: int | None = None) -> tuple[IntArray, FloatArray]:
         """Rows of the k points nearest to each query, nearest first, and their squared distances."""
@@ -198,12 +202,14 @@ class ProductBlocks:
         """Squared distance from each point to its k-th nearest, itself included."""
         n = len(self.norms)
         core = np.zeros(n)
-        for start in range(0, n if k > 1 else 0, self.rows_at_a_time()):
-            rows = np.arange(start, min(start + self.rows_at_a_time(), n))
+        own = share_of(n)
+        for start in range(own.start, own.stop if k > 1 else own.start, self.rows_at_a_time()):
+            rows = np.arange(start, min(start + self.rows_at_a_time(), own.stop))
             run_chunks(
                 boruvka.core_from_block, self.products(rows), self.norms, self.slack, self.points, rows, k, core,
                 count=len(rows), n_jobs=n_jobs,
             )  # fmt: skip
+        reduce_max(core)
         return core
 
 

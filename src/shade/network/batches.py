@@ -61,14 +61,15 @@ def prepare_batches(
 
     The targets do not depend on the network, and the kernels and products behind them hold no interpreter lock.
     """
+    return compute_ahead(lambda rows: prepare_batch(rows, targets, device), batches)
 
-    def prepare(rows: IntArray) -> Batch:
-        if targets is None:
-            return Batch(torch.from_numpy(rows).to(device), None)
-        ordered, steps = targets(rows)
-        return Batch(torch.from_numpy(ordered).to(device), torch.from_numpy(steps.astype(np.float32)).to(device))
 
-    return compute_ahead(prepare, batches)
+def prepare_batch(rows: IntArray, targets: Targets | None, device: torch.device) -> Batch:
+    """A batch with its targets."""
+    if targets is None:
+        return Batch(torch.from_numpy(rows).to(device), None)
+    ordered, steps = targets(rows)
+    return Batch(torch.from_numpy(ordered).to(device), torch.from_numpy(steps.astype(np.float32)).to(device))
 
 
 def compute_ahead(

@@ -18,6 +18,7 @@ import safetensors
 import safetensors.torch
 import torch
 
+from shade._distributed import bytes_from_first, rank_and_world
 from shade._errors import CheckpointError, ShadeWarning
 from shade._files import write_whole
 
@@ -136,6 +137,7 @@ class Checkpoints:
 
     def __init__(self, schedule: Schedule, identity: dict[str, Any], found: Checkpoint | None = None) -> None:
         self.schedule = schedule
+        self.writes = rank_and_world()[0] == 0  # all ranks are in the same state
         self.identity = identity
         self.states: list[TrainState] = [] if found is None else list(found.states)
         self._written = time.monotonic()
@@ -146,6 +148,8 @@ class Checkpoints:
 
     def due(self, epoch: int | None) -> bool:
         """Whether enough minutes or, at the end of an epoch, epochs have passed."""
+        if not self.writes:
+            return False
         minutes, epochs = self.schedule.minutes, self.schedule.epochs
         if epochs is not None and epoch is not None and epoch % epochs == 0:
             return True
@@ -157,7 +161,8 @@ class Checkpoints:
 
     def write(self) -> None:
         """Write the file; where that fails the one before stays as it was."""
-        write_checkpoint(self.schedule.path, Checkpoint(self.identity, self.states))
+        if self.writes:
+            write_checkpoint(self.schedule.path, Checkpoint(self.identity, self.states))
         self._written = time.monotonic()
 
     def try_to_write(self) -> None:
@@ -256,13 +261,17 @@ def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
 
 
 def read_checkpoint(path: Path) -> Checkpoint:
-    """Read a checkpoint; nothing in it is executed."""
-    if not path.is_file():
-        raise CheckpointError(f"There is no checkpoint {path} to resume from.")
+    """Read a checkpoint, of which rank 0 has the file; nothing in it is executed."""
+    data = b""
+    if rank_and_world()[0] == 0:
+        if not path.is_file():
+            raise CheckpointError(f"There is no checkpoint {path} to resume from.")
+        data = path.read_bytes()
+    data = bytes_from_first(data)
     try:
-        with safetensors.safe_open(path, "pt") as file:
-            description = json.loads((file.metadata() or {})[DESCRIPTION])
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        length = int.from_bytes(data[:8], "little")
+        description = json.loads(json.loads(data[8 : 8 + length])["__metadata__"][DESCRIPTION])
+        tensors = safetensors.torch.load(data)
     except (safetensors.SafetensorError, KeyError, ValueError) as error:
         raise CheckpointError(f"{path} is no checkpoint of shade, or a damaged one ({error}).") from None
     if description["format"] != FORMAT:

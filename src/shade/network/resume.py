@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from torch import nn
 
+from shade._distributed import bytes_from_first, rank_and_world
 from shade._errors import CheckpointError
 from shade._validation import Real, Whole, check_parameter
 from shade.network.checkpoints import Checkpoint, Checkpoints, Schedule, read_checkpoint
@@ -40,7 +41,7 @@ def open_checkpoints(
     target = source if checkpoint is None else Path(fspath(checkpoint))
     schedule = Schedule(target, minutes, epochs)  # type: ignore[arg-type]
     _check_schedule(schedule)
-    if source is None or (resume is True and not source.exists()):
+    if source is None or (resume is True and not bytes_from_first(b"there" if source.exists() else b"")):
         return Checkpoints(schedule, wanted)
     found = read_checkpoint(source)
     _check_same(source, found, wanted)
@@ -51,7 +52,7 @@ def _check_schedule(schedule: Schedule) -> None:
     if schedule.minutes is not None:
         check_parameter("checkpoint_minutes", schedule.minutes, Real(0.0), "fit")
     check_parameter("checkpoint_epochs", schedule.epochs, Whole(1, optional=True), "fit")
-    if not schedule.path.parent.is_dir():
+    if rank_and_world()[0] == 0 and not schedule.path.parent.is_dir():
         raise CheckpointError(f"The checkpoint {schedule.path} cannot be written: there is no such folder.")
 
 

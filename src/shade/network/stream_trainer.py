@@ -12,7 +12,7 @@ import torch
 
 from shade._arrays import IntArray, SingleArray
 from shade.network.batches import Batch, Targets, batch_starts, compute_ahead, rows_after
-from shade.network.trainer import Trainer
+from shade.network.trainer import Trainer, TrainSettings
 
 WINDOWS_HELD = 3  # one in use, one ready, one being read
 
@@ -41,6 +41,30 @@ class StreamedRows:
 
     def __len__(self) -> int:
         return int(self.boundaries[-1])
+
+    def shuffle(self, settings: TrainSettings, random: np.random.Generator) -> list[Window]:
+        """The windows of an epoch."""
+        return shuffle_windows(self.boundaries, self.window_rows, settings.batch_size, settings.smallest_batch, random)
+
+    def read_window(self, window: Window) -> SingleArray:
+        """The rows of a window, one block after the other."""
+        parts = (self.read(*block) for block in window.blocks)
+        first = next(parts)
+        values = np.empty((window.n_rows, first.shape[1]), np.float32)
+        start = 0
+        for part in chain([first], parts):
+            values[start : start + len(part)] = part
+            start += len(part)
+        return values
+
+    def prepare(self, values: SingleArray, positions: IntArray, settings: TrainSettings, like: torch.Tensor) -> Batch:
+        """A batch of a window with its targets, where `like` is and of the shape of its samples."""
+        steps = None
+        if settings.density_weight > 0:
+            positions, found = self.make_targets(values)(positions)
+            steps = torch.from_numpy(found.astype(np.float32)).to(like.device)
+        x = torch.from_numpy(values[positions]).reshape(len(positions), *like.shape[1:])
+        return Batch(torch.from_numpy(positions), steps, x.to(like.device))
 
 
 def shuffle_windows(
@@ -94,41 +118,20 @@ class StreamTrainer(Trainer):
     def draw_epoch(self, done: int) -> list[Window]:
         """The windows of an epoch, less what is already trained on: that is not read again."""
         assert self.rows is not None
-        settings, left = self.settings, []
-        for window in shuffle_windows(
-            self.rows.boundaries, self.rows.window_rows, settings.batch_size, settings.smallest_batch, self.random
-        ):
+        left = []
+        for window in self.rows.shuffle(self.settings, self.random):
             if done < window.n_rows:
                 left.append(Window(window.blocks, rows_after(window.batches, max(0, done))))
             done -= window.n_rows
         return left
 
     def _ready_batches(self) -> Generator[Batch, None, None]:
+        rows = self.rows
+        assert rows is not None
         windows = chain.from_iterable(self._epochs())
-        with closing(compute_ahead(self._read_window, windows, ahead=1)) as read:
-            batches = ((values, batch) for values, window in read for batch in window.batches)
-            with closing(compute_ahead(self._prepare_batch, batches)) as ready:
+        with closing(compute_ahead(lambda window: (rows.read_window(window), window), windows, ahead=1)) as read:
+            batches = ((values, positions) for values, window in read for positions in window.batches)
+            with closing(
+                compute_ahead(lambda item: rows.prepare(*item, self.settings, self.samples), batches)
+            ) as ready:
                 yield from ready
-
-    def _read_window(self, window: Window) -> tuple[SingleArray, Window]:
-        assert self.rows is not None
-        values: SingleArray | None = None
-        start = 0
-        for block in window.blocks:
-            part = self.rows.read(*block)
-            if values is None:
-                values = np.empty((window.n_rows, part.shape[1]), np.float32)
-            values[start : start + len(part)] = part
-            start += len(part)
-        assert values is not None
-        return values, window
-
-    def _prepare_batch(self, item: tuple[SingleArray, IntArray]) -> Batch:
-        assert self.rows is not None
-        values, positions = item
-        steps = None
-        if self.settings.density_weight > 0:
-            positions, found = self.rows.make_targets(values)(positions)
-            steps = torch.from_numpy(found.astype(np.float32)).to(self.samples.device)
-        x = torch.from_numpy(values[positions]).reshape(len(positions), *self.samples.shape[1:])
-        return Batch(torch.from_numpy(positions), steps, x.to(self.samples.device))

@@ -92,7 +92,7 @@ class Trainer:
                     progress.history.append({"epoch": len(progress.history) + 1, **self.record_epoch()})
                     self._epoch_starts.pop(len(progress.history) - 1, None)
                     wishes = [callback.on_epoch_end(progress.history[-1]) for callback in self.callbacks]
-                    progress.stopped = any(wishes)  # every callback has seen the epoch
+                    progress.stopped = self.agree(any(wishes))  # every callback has seen the epoch
                     self._offer_checkpoint(epoch_ended=True)
             finally:
                 for callback in self.callbacks:
@@ -142,6 +142,10 @@ class Trainer:
         """Train on what comes next; returns the sums of both losses over its rows, and their number."""
         batch = next(self._stream)
         return self.train_step(batch) * len(batch.rows), len(batch.rows)
+
+    def agree(self, stop: bool) -> bool:
+        """Whether to stop, where others are asked too."""
+        return stop
 
     def train_step(self, batch: Batch) -> torch.Tensor:
         """One step of the optimizer; returns both losses."""
