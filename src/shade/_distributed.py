@@ -95,7 +95,8 @@ def _meet() -> Any:
 
         store = next(rendezvous("env://"))[0]
         # What an earlier attempt left in a store that outlives it would lead to dead processes.
-        _own_store = PrefixStore(f"shade-{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", store)
+        attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+        _own_store = PrefixStore(f"shade-{attempt}-{_fits}", store)
     return _own_store
 
 
@@ -110,8 +111,10 @@ def _make_group() -> None:
 
 
 def _leave_group() -> None:
+    global _own_store  # noqa: PLW0603
     import torch.distributed as dist
 
+    _own_store = None
     if dist.is_initialized():
         dist.destroy_process_group()
 
@@ -127,10 +130,12 @@ class Heartbeat(threading.Thread):
         self._store: Any = None if store is None else store.clone()
         self._rank, self._world = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
         self._done = threading.Event()
+        self._answered = time.monotonic()
 
     def __enter__(self) -> None:
         if self._store is not None:
             self.start()
+            threading.Thread(target=self._watch_store, daemon=True, name="shade-watch").start()
 
     def __exit__(self, *error: object) -> None:
         self._done.set()
@@ -148,10 +153,15 @@ class Heartbeat(threading.Thread):
                         latest[rank] = (count, time.monotonic())
                     elif time.monotonic() - when > patience:
                         self._end(f"Rank {rank} has not been heard of for {patience:.0f} s")
+                self._answered = time.monotonic()
                 self._done.wait(HEARTBEAT_SECONDS)
         except RuntimeError:
-            self._done.wait(HEARTBEAT_SECONDS)
-            if not self._done.is_set():
+            return  # the store is gone: the watch ends this rank, unless the fit is over
+
+    def _watch_store(self) -> None:
+        """Give up when the store no longer answers; asking it has no limit of its own."""
+        while not self._done.wait(HEARTBEAT_SECONDS):
+            if time.monotonic() - self._answered > PATIENCE_SECONDS:
                 self._end("The process that ranks meet at cannot be reached any more")
 
     def _end(self, reason: str) -> None:

@@ -34,12 +34,12 @@ class Embedder:
     def embed(self, rows: Any, out: SingleArray | None = None, *, share: slice = slice(None)) -> SingleArray:
         """Embed all rows, or a share of them, into `out` if given."""
         start, stop, _ = share.indices(len(rows))
+        if out is None:
+            columns = next(self.blocks(rows, 0, 1)).shape[1]
+            out = np.empty((len(rows), columns), np.float32)
         for block in self.blocks(rows, start, stop):
-            if out is None:
-                out = np.empty((len(rows), block.shape[1]), np.float32)
             out[start : start + len(block)] = block
             start += len(block)
-        assert out is not None
         return out
 
     def points(self, rows: Any) -> Iterator[FloatArray]:

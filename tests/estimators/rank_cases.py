@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from sklearn.datasets import make_blobs
 
-from shade import SHADE, DCTreeClustering, capacity
+from shade import SHADE, DCTreeClustering, _distributed, capacity
 from shade._distributed import process_group
 from shade.data import make_three_clusters
 from shade.density import minimum_spanning_tree
@@ -159,44 +159,67 @@ def compare_streams(folder: Path) -> None:
     assert len(set(first["labels"]) - {-1}) > 1
 
 
+def wait_for_training(folder: Path) -> float:
+    """Wait until ranks have begun: before that, they wait for those that have not."""
+    while not (folder / "run.ckpt").exists():
+        time.sleep(0.01)
+    return time.perf_counter()
+
+
 def kill_ranks(folder: Path, kills: int) -> None:
     """Kill a rank at a random moment: the other ends as well, and both go on from the checkpoint to the same labels."""
 
-    def fit(name: str, **arguments: object) -> Callable[[int], None]:
+    def fit(output: Path, **arguments: object) -> list[int]:
         def work(rank: int) -> None:
-            model = SHADE(**SETTINGS).fit(blobs(), **arguments)
+            model = SHADE(**SETTINGS).fit(blobs(), checkpoint=output / "run.ckpt", checkpoint_minutes=0, **arguments)
             if rank == 0:
-                np.savez(folder / name, labels=model.labels_, embedding=model.embedding_)
+                np.savez(output / "result.npz", labels=model.labels_, embedding=model.embedding_)
 
-        return work
+        output.mkdir(exist_ok=True)
+        return start_ranks(2, work)
 
-    started = time.perf_counter()
-    assert wait_for(start_ranks(2, fit("undisturbed.npz"))) == [0, 0]
+    ranks = fit(folder / "undisturbed")
+    started = wait_for_training(folder / "undisturbed")
+    assert wait_for(ranks) == [0, 0]
     duration = time.perf_counter() - started
-    expected = np.load(folder / "undisturbed.npz")
+    expected = np.load(folder / "undisturbed" / "result.npz")
     random, ended = np.random.default_rng(kills), 0
     for kill in range(kills):
         output = folder / f"kill-{kill}"
-        output.mkdir()
-        checkpoint = {"checkpoint": output / "run.ckpt", "checkpoint_minutes": 0}
-        ranks = start_ranks(2, fit(f"kill-{kill}/result.npz", **checkpoint))
-        while not (output / "run.ckpt").exists():  # before that, ranks wait for those that have not begun
-            time.sleep(0.01)
+        ranks = fit(output)
+        wait_for_training(output)
         time.sleep(random.uniform(0.0, duration))
         victim = int(random.integers(2))
         os.kill(ranks[victim], signal.SIGKILL)
         killed = time.perf_counter()
-        codes = wait_for(ranks)
+        ended += wait_for(ranks)[victim] == -signal.SIGKILL
         seconds = time.perf_counter() - killed
         assert seconds < 60, f"kill {kill}: the other rank took {seconds:.0f} s to end"
-        if codes[victim] == -signal.SIGKILL:
-            ended += 1
-        assert wait_for(start_ranks(2, fit(f"kill-{kill}/result.npz", **checkpoint, resume=True))) == [0, 0]
+        assert wait_for(fit(output, resume=True)) == [0, 0]
         found = np.load(output / "result.npz")
         for name in ("labels", "embedding"):
             assert np.array_equal(found[name], expected[name]), f"kill {kill}: other {name}"
         assert sorted(file.name for file in output.iterdir()) == ["result.npz", "run.ckpt"]
     sys.stdout.write(f"{kills} kills of a rank, {ended} of them while running\n")
+
+
+def one_hangs(folder: Path) -> None:
+    """A rank that no longer answers is given up, by whoever waits for it; ranks meet at rank 0."""
+    for hanging in (0, 1):
+        output = folder / f"hang-{hanging}"
+        output.mkdir()
+
+        def work(rank: int, output: Path = output) -> None:
+            _distributed.HEARTBEAT_SECONDS, _distributed.PATIENCE_SECONDS = 0.2, 3.0
+            SHADE(**{**SETTINGS, "epochs": 100_000}).fit(blobs(), checkpoint=output / "run.ckpt")
+
+        ranks = start_ranks(2, work)
+        wait_for_training(output)
+        time.sleep(1.0)
+        os.kill(ranks[hanging], signal.SIGSTOP)
+        assert wait_for([ranks[1 - hanging]]) == [1]
+        os.kill(ranks[hanging], signal.SIGKILL)
+        wait_for([ranks[hanging]])
 
 
 def too_many_ranks(folder: Path) -> None:
@@ -218,7 +241,7 @@ def one_fails(folder: Path) -> None:
 
 CASES = {
     case.__name__: case
-    for case in (compare_trees, compare_losses, compare_fits, compare_streams, too_many_ranks, one_fails)
+    for case in (compare_trees, compare_losses, compare_fits, compare_streams, too_many_ranks, one_fails, one_hangs)
 }
 
 if __name__ == "__main__":

@@ -30,6 +30,8 @@ def test_ranks_agree_with_one_process_and_never_wait_for_the_dead(tmp_path: Path
     assert done.stderr.count("There are 3 processes for 2 batches of 300 rows: start fewer processes") == 3
     assert "Input X contains NaN in row 3, column 2" in done.stderr
     assert "This process lost another one of the same fit, which ended or failed: see what that one" in done.stderr
+    assert "Rank 1 has not been heard of for 3 s: rank 0 of 2 ends as well." in done.stderr
+    assert "The process that ranks meet at cannot be reached any more: rank 1 of 2 ends as well." in done.stderr
 
 
 def test_torchrun_restarts_a_fit_from_its_checkpoint(tmp_path: Path) -> None:

@@ -145,7 +145,7 @@ class ParquetFiles(RowSource):
                 if rows := metadata.row_group(group).num_rows:
                     self._groups.append((file, group))
                     starts.append(starts[-1] + rows)
-        self.boundaries = np.array(starts)
+        self.boundaries = self._starts = np.array(starts)
         single = all(str(kind) in ("float", "halffloat") for kind in self._kinds)
         columns = self.names or []
         self._set_shape((starts[-1], len(columns)), np.dtype(np.float32 if single else np.float64), str(path))
@@ -153,21 +153,19 @@ class ParquetFiles(RowSource):
 
     def read(self, start: int, stop: int) -> AnyArray:
         """Read the row groups that hold the rows."""
-        assert self.boundaries is not None
-        first = int(np.searchsorted(self.boundaries, start, side="right")) - 1
-        last = int(np.searchsorted(self.boundaries, stop, side="left"))
+        first = int(np.searchsorted(self._starts, start, side="right")) - 1
+        last = int(np.searchsorted(self._starts, stop, side="left"))
         parts = [np.empty((0, self.shape[1]), self.dtype)]
         for group in range(first, last):
-            begin = int(self.boundaries[group])
+            begin = int(self._starts[group])
             parts.append(self._read_group(group)[max(0, start - begin) : stop - begin])
         return np.concatenate(parts) if len(parts) != 2 else parts[1]
 
     def place(self, row: int) -> str:
         """The file, and the row in it."""
-        assert self.boundaries is not None
-        group = int(np.searchsorted(self.boundaries, row, side="right")) - 1
+        group = int(np.searchsorted(self._starts, row, side="right")) - 1
         file = self._groups[group][0]
-        first = next(start for (other, _), start in zip(self._groups, self.boundaries, strict=False) if other == file)
+        first = next(start for (other, _), start in zip(self._groups, self._starts, strict=False) if other == file)
         return f"row {row} (row {row - int(first)} of {file.name})"
 
     def _read_group(self, group: int) -> AnyArray:

@@ -112,12 +112,11 @@ class StreamGroupTrainer(GroupTrainer):
     A step takes a batch of each window that is under way.
     """
 
-    rows: StreamedRows | None = None
+    rows: StreamedRows = field(kw_only=True)
 
     @property
     def n_samples(self) -> int:
         """Rows of an epoch."""
-        assert self.rows is not None
         return len(self.rows)
 
     @contextmanager
@@ -132,7 +131,6 @@ class StreamGroupTrainer(GroupTrainer):
 
     def draw_epoch(self, done: int) -> list[Any]:
         """The rounds of an epoch, less the steps already taken."""
-        assert self.rows is not None
         windows = self.rows.shuffle(self.settings, self.random)
         rank, world = rank_and_world()
         rounds = []
@@ -158,7 +156,6 @@ class StreamGroupTrainer(GroupTrainer):
                 yield from ready
 
     def _read_round(self, round: Round) -> tuple[SingleArray | None, Round]:
-        assert self.rows is not None
         return None if round.window is None else self.rows.read_window(round.window), round
 
     @staticmethod
@@ -170,7 +167,6 @@ class StreamGroupTrainer(GroupTrainer):
             yield values, positions, n_rows
 
     def _prepare_streamed(self, item: tuple[SingleArray | None, IntArray | None, int]) -> Step:
-        assert self.rows is not None
         values, positions, n_rows = item
         if values is None or positions is None:
             return Step([], n_rows)

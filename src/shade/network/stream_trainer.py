@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 
 import numpy as np
@@ -98,12 +98,11 @@ class StreamTrainer(Trainer):
     `samples` holds no rows; it says where training takes place, and the shape of a sample.
     """
 
-    rows: StreamedRows | None = None
+    rows: StreamedRows = field(kw_only=True)
 
     @property
     def n_samples(self) -> int:
         """Rows of an epoch."""
-        assert self.rows is not None
         return len(self.rows)
 
     @contextmanager
@@ -117,7 +116,6 @@ class StreamTrainer(Trainer):
 
     def draw_epoch(self, done: int) -> list[Window]:
         """The windows of an epoch, less what is already trained on: that is not read again."""
-        assert self.rows is not None
         left = []
         for window in self.rows.shuffle(self.settings, self.random):
             if done < window.n_rows:
@@ -127,7 +125,6 @@ class StreamTrainer(Trainer):
 
     def _ready_batches(self) -> Generator[Batch, None, None]:
         rows = self.rows
-        assert rows is not None
         windows = chain.from_iterable(self._epochs())
         with closing(compute_ahead(lambda window: (rows.read_window(window), window), windows, ahead=1)) as read:
             batches = ((values, positions) for values, window in read for positions in window.batches)
