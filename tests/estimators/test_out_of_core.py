@@ -200,7 +200,7 @@ def test_free_memory_is_known() -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of memory differ elsewhere")
 def test_a_file_four_times_the_memory_of_the_process_is_fitted_and_predicted(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "benchmarks.out_of_core", str(tmp_path), "--megabytes", "700", "--epochs", "1"]
+    command = [sys.executable, "-m", "benchmarks.out_of_core", str(tmp_path), "--megabytes", "760", "--epochs", "1"]
     done = subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "labels of the file equal predict" in done.stdout

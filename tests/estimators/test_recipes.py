@@ -1,5 +1,6 @@
 """Prediction at scale with a saved model: row by row, so the partitioning does not matter."""
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -40,10 +41,8 @@ def test_dask_labels_partitions_as_predict_labels_all(
 
 
 @pytest.mark.parametrize("partitions", [1, 5, 300])
-def test_any_partitioning_gives_the_same_labels(
-    partitions: int, saved: tuple[Path, pd.DataFrame, np.ndarray]
-) -> None:
+def test_any_partitioning_gives_the_same_labels(partitions: int, saved: tuple[Path, pd.DataFrame, np.ndarray]) -> None:
     path, table, expected = saved
     cuts = np.linspace(0, 300, partitions + 1).astype(int)[: 12 if partitions == 300 else None]
-    parts = [label_partition(table[start:stop], path) for start, stop in zip(cuts[:-1], cuts[1:], strict=True)]
+    parts = [label_partition(table[start:stop], path) for start, stop in pairwise(cuts)]
     assert np.array_equal(pd.concat(parts), expected[: cuts[-1]])
