@@ -2,7 +2,7 @@
 
 import argparse
 
-from benchmarks import cold_start, device, fit, spanning_tree, training
+from benchmarks import cold_start, device, embedded_points, fit, out_of_core, spanning_tree, training
 
 PARTS = {
     "cold_start": cold_start.run,
@@ -11,15 +11,21 @@ PARTS = {
     "fit": fit.run,
     "device": device.run,
 }
+# Run only when named: they take minutes and gigabytes.
+LARGE = {"out_of_core": out_of_core.run, "embedded_points": embedded_points.run}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], help=f"any of {', '.join(PARTS)}; all if none")
+    names = f"any of {', '.join([*PARTS, *LARGE])}; all but {' and '.join(LARGE)} if none"
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, *LARGE, []], help=names)
     parser.add_argument("--repeats", type=int, default=5, help="turns of what is quick; what is slow takes fewer")
     arguments = parser.parse_args()
     for part in arguments.parts or PARTS:
-        PARTS[part](arguments.repeats)
+        if part in LARGE:
+            LARGE[part]()
+        else:
+            PARTS[part](arguments.repeats)
 
 
 main()

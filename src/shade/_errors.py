@@ -25,5 +25,17 @@ class ModelFileError(ShadeError, ValueError):
     """A model file cannot be trusted or understood."""
 
 
+class RankError(ShadeError, RuntimeError):
+    """Another process of the same fit has ended."""
+
+
+class MemoryBudgetError(ShadeError, ValueError):
+    """The work does not fit the memory it may take."""
+
+
+class CheckpointError(ShadeError, ValueError):
+    """A checkpoint cannot be written, read, or gone on from with this data and these parameters."""
+
+
 class ShadeWarning(UserWarning):
     """Something a user should know about a result that is valid all the same."""

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+import numpy as np
+
+from shade._arrays import SingleArray
 
 
 def write_whole(path: Path, data: bytes) -> None:
@@ -17,6 +24,33 @@ def write_whole(path: Path, data: bytes) -> None:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
+        aside.replace(path)
+    except BaseException:
+        aside.unlink(missing_ok=True)
+        raise
+    _sync_folder(path.parent)
+
+
+@contextmanager
+def new_array_file(path: Path, shape: tuple[int, ...]) -> Iterator[SingleArray]:
+    """A npy file of float32 numbers to be filled; it has its name only once it is whole."""
+    aside = path.with_name(f".{path.name}.partial")
+    try:
+        with aside.open("wb") as file:
+            np.lib.format.write_array_header_1_0(
+                file, {"descr": "<f4", "fortran_order": False, "shape": tuple(map(int, shape))}
+            )
+            offset = file.tell()
+            # Taken now: a disk that fills up later would end the process through the mapped memory.
+            size = math.prod(shape) * 4
+            if hasattr(os, "posix_fallocate"):
+                os.posix_fallocate(file.fileno(), 0, offset + size)
+            else:
+                file.truncate(offset + size)
+        array = np.memmap(aside, np.float32, "r+", offset, shape)
+        yield array
+        array.flush()
+        del array
         aside.replace(path)
     except BaseException:
         aside.unlink(missing_ok=True)

@@ -36,12 +36,14 @@ def run_chunks(
     n_jobs: int | None = None,
     chunk: int = 1024,
     few: int = FEW_ITEMS,
+    share: slice = slice(None),
 ) -> None:
-    """Call kernel(*arguments, start, stop) for slices that cover range(count), on several threads unless few."""
+    """Call kernel(*arguments, start, stop) for slices of range(count), or of a share, on several threads unless few."""
     threads = count_threads(n_jobs)
     # Several slices a thread even out slices of unequal cost; the kernels hold no interpreter lock.
     size = max(1, min(chunk, -(-count // (4 * threads))))
-    slices = [(start, min(start + size, count)) for start in range(0, count, size)]
+    first, last, _ = share.indices(count)
+    slices = [(start, min(start + size, last)) for start in range(first, last, size)]
     if threads == 1 or count < few:
         for start, stop in slices:
             kernel(*arguments, start, stop)

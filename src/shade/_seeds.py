@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 
+def draw_seed(random_state: Any) -> int:
+    """Turn a random_state into one seed; None draws one from the system."""
+    if random_state is None:
+        return cast(int, np.random.SeedSequence().entropy)
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**63))
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31))
+    return int(random_state)
+
+
 def spawn_seeds(random_state: Any, count: int) -> list[np.random.SeedSequence]:
     """Turn a random_state into so many independent seeds."""
-    if random_state is None:
-        entropy = None
-    elif isinstance(random_state, np.random.Generator):
-        entropy = int(random_state.integers(2**63))
-    elif isinstance(random_state, np.random.RandomState):
-        entropy = int(random_state.randint(2**31))
-    else:
-        entropy = int(random_state)
-    return np.random.SeedSequence(entropy).spawn(count)
+    return np.random.SeedSequence(draw_seed(random_state)).spawn(count)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import numbers
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -124,19 +125,20 @@ def check_numeric(X: AnyArray) -> AnyArray:
         ) from None
 
 
-def check_finite(X: Any) -> Any:
+def check_finite(X: Any, place: Callable[[int], str] = "row {}".format) -> Any:
     """Refuse NaN and infinity, naming the first place, in slices so that large data is not doubled."""
     if X.dtype.kind != "f":
         return X
-    rows = max(1, (1 << 22) // max(1, X[:1].size))
+    rows = max(1, (1 << 22) // max(1, math.prod(X.shape[1:])))
     for start in range(0, len(X), rows):
-        bad = ~np.isfinite(X[start : start + rows])
+        part = X[start : start + rows]
+        bad = ~np.isfinite(part)
         if bad.any():
             row, *rest = np.argwhere(bad)[0]
-            value = "NaN" if np.isnan(X[(start + row, *rest)]) else "infinity"
+            value = "NaN" if np.isnan(part[(row, *rest)]) else "infinity"
             raise ValueError(
-                f"Input X contains {value} in row {start + row}, column {', '.join(map(str, rest))}: impute the value "
-                "or drop the row."
+                f"Input X contains {value} in {place(start + int(row))}, column {', '.join(map(str, rest))}: impute "
+                "the value or drop the row."
             )
     return X
 

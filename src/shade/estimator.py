@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
 from os import PathLike
-from typing import Any, Self
+from pathlib import Path
+from typing import Any, Self, cast
 
 import numpy as np
 import torch
@@ -16,32 +16,37 @@ from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
 from shade import _validation
-from shade._arrays import AnyArray, BoolArray, FloatArray, SingleArray
-from shade._errors import DeviceError, ModelFileError
-from shade._parallel import resolve_device, training_threads
-from shade._seeds import spawn_seeds
+from shade._arrays import BoolArray, FloatArray, SingleArray
+from shade._distributed import bytes_from_first, gather_shares, process_group, share_of
+from shade._errors import DeviceError, MemoryBudgetError, ModelFileError
+from shade._files import new_array_file
+from shade._parallel import resolve_device
+from shade._seeds import draw_seed
 from shade._validation import Choice, Real, Rule, Whole, check_parameters
+from shade.capacity import FitPlan, plan_fit
+from shade.data.fingerprint import fingerprint
+from shade.data.row_sources import RowSource, as_source
 from shade.data.standardize import Standardizer
 from shade.density.dc_tree import DCTree
-from shade.density.search import choose_algorithm
-from shade.density.targets import targets_of_batches, targets_of_tree
+from shade.embedder import Embedder
 from shade.model_file import read_model_file
-from shade.network import Trainer, TrainResult, TrainSettings, build_network, decode_rows, encode_rows
+from shade.network import decode_rows
 from shade.network.autoencoders import check_network
-from shade.network.callbacks import as_callback, verbosity_callbacks
+from shade.network.callbacks import as_callback
+from shade.network.resume import open_checkpoints
 from shade.saved_state import parameters_of, restore
 from shade.stability.background import find_background
+from shade.training import make_stream_trainer, make_trainer, train_networks, tree_is_bearable
 from shade.tree_clustering import (
     CLUSTERING_RULES,
     DCTreeClustering,
     TreeClusteringMixin,
     check_rows,
+    check_source,
     unchanged_on_error,
 )
 
 FEWEST_PIXELS = 64  # of a row of bytes that is taken for an image
-MOST_PAIRED_ENTRIES = {"cpu": 4e12, "cuda": 1e15}  # columns times pairs of rows: minutes for a tree of all data
-MOST_BATCH_ROWS_ON_CUDA = 4096  # a row of a batch's matrix is held by one program of a kernel
 
 RULES: dict[str, Rule] = {
     **CLUSTERING_RULES,
@@ -86,7 +91,7 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         module with `encode` and `decode`, which is copied.
     tree : {"auto", "batch", "complete"}, default="auto"
         Whether dc-distances come from the tree of each batch or of all data. "auto" takes all data unless that would
-        take far longer than training: `training_tree_` says which it was.
+        take far longer than training or more memory than `fit` may: `training_tree_` says which it was.
     distance : {"sqeuclidean", "euclidean"}, default="sqeuclidean"
         The distance in the embedding that follows the dc-distance.
     density_unit : {"data", "deviation", "mean_edge"}, default="deviation"
@@ -101,7 +106,7 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
     noise : {"embedding", "data"}, default="data"
         Whether only rows in no cluster of the embedding are noise, or also those in a sparse background that the
         density tree of the data itself shows: rows an octave sparser than the rest, without clusters among them. Where
-        `tree="auto"` takes the trees of batches, there is no tree of the data to ask.
+        training follows the trees of batches, there is no tree of the data to ask.
     epochs : int, default=100
         Passes over the data.
     batch_size : int, default=500
@@ -213,51 +218,100 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(self, X: object, y: object = None) -> Self:
+    def fit(
+        self,
+        X: object,
+        y: object = None,
+        *,
+        checkpoint: str | PathLike[str] | None = None,
+        checkpoint_minutes: float | None = 10.0,
+        checkpoint_epochs: int | None = None,
+        resume: str | PathLike[str] | bool | None = None,
+        memory: str | int | None = None,
+    ) -> Self:
         """Train on the data and cluster it.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or images of shape (n_samples, channels, height, width)
-            ndarray, DataFrame, memmap or torch tensor.
+            ndarray, DataFrame, torch tensor; or what is read as it is needed: a memmap, a zarr array or anything else
+            with `shape`, `dtype` and slicing, or the path of a npy or parquet file, a zarr store, or a folder of
+            parquet files or images.
         y : ignored
+        checkpoint : str or path, optional
+            File that holds where training stands, always whole. Ctrl-C leaves one as well.
+        checkpoint_minutes : float, optional, default=10.0
+            Minutes after which it is written anew.
+        checkpoint_epochs : int, optional
+            Epochs after which it is written anew.
+        resume : str, path or True, optional
+            Go on from this checkpoint, with the labels that an undisturbed fit would have had; checkpoints go to the
+            same file if `checkpoint` names no other. True means from `checkpoint` if it is there, else from the start.
+        memory : str or int, optional
+            Most memory to take, beyond what is taken already: "4GB" or a number of bytes. Data that does not fit is
+            read in windows, each of blocks from all over the data, which changes the order of the batches.
 
         Returns
         -------
         SHADE
             Itself.
         """
-        with unchanged_on_error(self):
+        with unchanged_on_error(self), process_group():
             device = self._check_parameters()
             rows = self._check_samples(X, reset=True)
-            self.training_tree_ = self._choose_tree(rows.shape, device)
+            plan = self._plan(rows, memory, device)
+            if isinstance(rows, RowSource):
+                _validation.check_finite(rows, rows.place)
+            checkpoints = None
+            seed = int(bytes_from_first(str(draw_seed(self.random_state)).encode()))
+            if checkpoint is not None or resume:
+                parameters = {**self.get_params(), **plan.identity(), "training_tree": self.training_tree_}
+                identity = {"parameters": parameters, "data": fingerprint(rows), "seed": seed}
+                checkpoints = open_checkpoints(checkpoint, resume, checkpoint_minutes, checkpoint_epochs, identity)
+                seed = checkpoints.identity["seed"]
             self._standardizer = Standardizer.fit(
                 rows, self._choose_standardization(rows), unit_free=self.density_unit != "data"
             )
-            samples = self._standardizer.apply(rows)
-            tree = self._tree_of_data(samples, device)
-            results = self._train(self._make_trainer(samples, tree, device))
+            tree = None
+            if plan.window_rows is None:
+                samples = self._standardizer.apply(rows)
+                tree = self._tree_of_data(samples, device)
+                make = make_trainer(self, samples, tree, device)
+                del samples
+            else:
+                make = make_stream_trainer(self, rows, plan, device)
+            results = train_networks(self, make, seed, checkpoints)
+            del make  # and with it the samples
             self._networks = [result.network.to("cpu") for result in results]
             self.history_ = [record for result in results for record in result.history]
             self.n_iter_ = len(self.history_)
-            self.embedding_ = self._encode(samples, device)
+            self.embedding_ = self._embedder().embed(rows, share=share_of(len(rows)))
+            gather_shares(self.embedding_)
             points = self.embedding_.astype(np.float64)
             self._cluster(points, self._find_background(tree, points))
         self._warn_of_noise()
         return self
 
-    def transform(self, X: object) -> SingleArray:
+    def transform(self, X: object, *, out: str | PathLike[str] | None = None) -> SingleArray:
         """Embed rows; each row is embedded on its own, whatever comes with it.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features), or images as in `fit`
+        X : array-like of shape (n_samples, n_features), or images or data to be read as in `fit`
+        out : str or path, optional
+            A npy file that the embedding is written to as it comes; what is returned is a memmap of it.
 
         Returns
         -------
         ndarray of shape (n_samples, ensemble * embedding_size)
         """
-        return self._embed(X)
+        check_is_fitted(self)
+        rows = self._check_samples(X, reset=False)
+        if out is None:
+            return self._embedder().embed(rows)
+        with new_array_file(Path(out), (len(rows), self.embedding_.shape[1])) as embedding:
+            self._embedder().embed(rows, embedding)
+        return cast(SingleArray, np.load(out, mmap_mode="r"))
 
     def inverse_transform(self, Z: object) -> FloatArray:
         """Decode embedded rows into the unit and shape of the data; networks of an ensemble are averaged.
@@ -312,13 +366,16 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
 
     def _check_samples(self, X: Any, *, reset: bool) -> Any:
         """Check rows and flatten images; the shape of one sample is kept for the network."""
+        source = as_source(X)
         X = _validation.to_numpy(X)
-        shape = tuple(getattr(X, "shape", ()))[1:]
-        if len(shape) > 1:
-            if not reset and shape != self._sample_shape:
-                raise ValueError(f"X has samples of shape {shape}, but SHADE is expecting {self._sample_shape}.")
-            X = np.asarray(X).reshape(len(X), -1)
-        rows = check_rows(self, X, reset=reset)
+        shape = tuple(getattr(X, "shape", ()))[1:] if source is None else source.sample_shape
+        if len(shape) > 1 and not reset and shape != self._sample_shape:
+            raise ValueError(f"X has samples of shape {shape}, but SHADE is expecting {self._sample_shape}.")
+        rows: Any
+        if source is not None:
+            rows = check_source(self, source, reset=reset)
+        else:
+            rows = check_rows(self, np.asarray(X).reshape(len(X), -1) if len(shape) > 1 else X, reset=reset)
         if reset:
             _validation.check_min_points(self.min_points, len(rows), 2, "SHADE")
             self._sample_shape = shape if len(shape) > 1 else rows.shape[1:]
@@ -329,26 +386,39 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
                 )
         return rows
 
-    def _choose_standardization(self, rows: AnyArray) -> str | bool:
+    def _plan(self, rows: Any, memory: str | int | None, device: torch.device) -> FitPlan:
+        """How the rows come to training, and which tree it follows."""
+
+        def plan() -> FitPlan:
+            return plan_fit(
+                rows,
+                memory,
+                embedding_columns=self.ensemble * self.embedding_size,
+                batch_size=self.batch_size,
+                complete_tree=self.training_tree_ == "complete",
+            )
+
+        self.training_tree_ = self.tree
+        if self.tree == "auto":
+            self.training_tree_ = "complete" if tree_is_bearable(rows.shape, device) else "batch"
+            try:
+                return plan()
+            except MemoryBudgetError:
+                self.training_tree_ = "batch"
+        return plan()
+
+    def _choose_standardization(self, rows: Any) -> str | bool:
         if self.standardize != "auto":
             return self.standardize
         pixels = rows.dtype == np.uint8 and rows.shape[1] >= FEWEST_PIXELS
         return "global" if len(self._sample_shape) > 1 or pixels else "feature"
 
-    def _choose_tree(self, shape: tuple[int, ...], device: torch.device) -> str:
-        if self.tree != "auto":
-            return self.tree
-        pairs = float(shape[0]) ** 2 * shape[1]
-        bearable = pairs <= MOST_PAIRED_ENTRIES["cuda" if device.type == "cuda" else "cpu"]
-        return "complete" if bearable or choose_algorithm(*shape) == "kd_tree" else "batch"
-
     def _tree_of_data(self, samples: SingleArray, device: torch.device) -> DCTree | None:
-        """The density tree of all data, where training or the search for noise needs it."""
-        for_training = self.training_tree_ == "complete" and self.density_weight > 0
-        if for_training or (self.noise == "data" and not (self.tree == "auto" and self.training_tree_ == "batch")):
-            where = str(device) if device.type == "cuda" else "cpu"
-            return DCTree.from_points(samples, self.min_points, n_jobs=self.n_jobs, device=where)
-        return None
+        """The density tree of all data, where training follows it."""
+        if self.training_tree_ == "batch" or (self.density_weight == 0 and self.noise == "embedding"):
+            return None
+        where = str(device) if device.type == "cuda" else "cpu"
+        return DCTree.from_points(samples, self.min_points, n_jobs=self.n_jobs, device=where)
 
     def _find_background(self, tree: DCTree | None, points: FloatArray) -> BoolArray | None:
         """Rows that are noise by the tree of the data, unless the embedding shows clusters among them."""
@@ -357,75 +427,17 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         background = find_background(tree)
         if not background.any() or len(points) - background.sum() < max(2, self.min_points):
             return None
-        among = DCTreeClustering(
-            min_points=self.min_points, selection="information", n_jobs=self.n_jobs, device=self.device
-        )
         if background.sum() > self.min_points:
+            among = DCTreeClustering(
+                min_points=self.min_points, selection="information", n_jobs=self.n_jobs, device=self.device
+            )
             among._cluster(points[background])
             if among.n_clusters_ > 1:
                 return None
         return background
 
-    def _make_trainer(self, samples: SingleArray, tree: DCTree | None, device: torch.device) -> Callable[..., Trainer]:
-        """The kind of training that the device allows, told where targets come from."""
-        mean_edge = self.density_unit == "mean_edge"
-        on_device = torch.from_numpy(samples).reshape(len(samples), *self._network_shape()).to(device)
-        if self.training_tree_ == "batch":
-            tree = None
-        if device.type == "cuda" and self.batch_size <= MOST_BATCH_ROWS_ON_CUDA:
-            from shade.density.device_targets import device_targets_of_batches, device_targets_of_tree
-            from shade.network.cuda_trainer import CudaTrainer
-
-            device_targets = device_targets_of_batches(on_device, self.min_points, mean_edge=mean_edge)
-            if tree is not None:
-                device_targets = device_targets_of_tree(tree, device, mean_edge=mean_edge)
-            return partial(CudaTrainer, samples=on_device, targets=None, device_targets=device_targets)
-        if tree is None:
-            targets = targets_of_batches(samples, self.min_points, mean_edge=mean_edge)
-        else:
-            targets = targets_of_tree(tree, mean_edge=mean_edge)
-        return partial(Trainer, samples=on_device, targets=targets)
-
-    def _train(self, make_trainer: Callable[..., Trainer]) -> list[TrainResult]:
-        """Train each network of the ensemble from its own seed."""
-        settings = TrainSettings(
-            epochs=self.epochs,
-            batch_size=self.batch_size,
-            smallest_batch=self.min_points,
-            learning_rate=self.learning_rate,
-            reconstruction_weight=self.reconstruction_weight,
-            density_weight=self.density_weight,
-            reconstruction=self.reconstruction,
-            distance=self.distance,
-        )
-        callbacks = [as_callback(callback) for callback in self.callbacks] + verbosity_callbacks(self.verbose)
-        results = []
-        with training_threads():
-            for member, seed in enumerate(spawn_seeds(self.random_state, self.ensemble)):
-                generator = torch.Generator().manual_seed(int(seed.generate_state(1, np.uint64)[0] >> 1))
-                network = build_network(
-                    self.network, self._network_shape(), self.embedding_size, generator, fresh=member > 0
-                )
-                trainer = make_trainer(
-                    network=network, settings=settings, random=np.random.default_rng(seed), callbacks=callbacks
-                )
-                result = trainer.fit()
-                if self.ensemble > 1:
-                    result.history[:] = [{"network": member, **record} for record in result.history]
-                results.append(result)
-        return results
-
-    def _embed(self, X: object) -> SingleArray:
-        """What `transform` returns before scikit-learn wraps it for `set_output`."""
-        check_is_fitted(self)
-        rows = self._check_samples(X, reset=False)
-        return self._encode(self._standardizer.apply(rows), resolve_device(self.device))
-
-    def _encode(self, samples: SingleArray, device: torch.device) -> SingleArray:
-        shaped = torch.from_numpy(samples).reshape(len(samples), *self._network_shape())
-        with training_threads():
-            embedded = [encode_rows(network, shaped, device).numpy() for network in self._networks]
-        return np.hstack(embedded)
+    def _embedder(self) -> Embedder:
+        return Embedder(self._standardizer, self._networks, self._network_shape(), resolve_device(self.device))
 
     def _network_shape(self) -> tuple[int, ...]:
         """The shape of one sample as the network sees it: flat for linear layers; grey images get a channel."""
@@ -435,8 +447,8 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
             return self._sample_shape
         return (math.prod(self._sample_shape),)
 
-    def _points_of(self, X: object) -> FloatArray:
-        return self._embed(X).astype(np.float64)
+    def _points_of(self, X: object) -> Iterator[FloatArray]:
+        return self._embedder().points(self._check_samples(X, reset=False))
 
     @property
     def _n_features_out(self) -> int:

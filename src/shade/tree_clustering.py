@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Self
@@ -15,15 +15,24 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from shade import _validation
 from shade._arrays import AnyArray, BoolArray, FloatArray, IntArray
+from shade._distributed import process_group
 from shade._errors import ShadeWarning
 from shade._extras import need
 from shade._parallel import tree_device
 from shade._validation import Choice, Real, Rule, Whole, check_parameter, check_parameters
+from shade.data.row_sources import RowSource
 from shade.density.dc_tree import DCTree
 from shade.density.dimension import intrinsic_dimension
 from shade.density.spanning_tree import SpanningTree, minimum_spanning_tree
 from shade.explanation import Explanation, explain_labels
-from shade.stability.assignment import STRATEGIES, Attachment, TrainingPoints, assign_noise, label_new_points
+from shade.stability.assignment import (
+    STRATEGIES,
+    Attachment,
+    TrainingPoints,
+    assign_noise,
+    join_attachments,
+    label_new_points,
+)
 from shade.stability.assignment import score_new_points as score_attached
 from shade.stability.evidence import ENOUGH, standard_errors
 from shade.stability.selection import FlatClustering, cut_at_distance, select_clusters, select_n_clusters
@@ -226,8 +235,8 @@ class TreeClusteringMixin:
 
     if TYPE_CHECKING:
 
-        def _points_of(self, X: object) -> FloatArray:
-            """Where rows lie among the points of the tree."""
+        def _points_of(self, X: object) -> Iterable[FloatArray]:
+            """Where rows lie among the points of the tree, in one piece or several."""
             ...
 
     def _cluster(self, points: FloatArray, background: BoolArray | None = None) -> None:
@@ -292,7 +301,7 @@ class TreeClusteringMixin:
             )
 
     def _attach(self, X: object) -> Attachment:
-        return self._training.attach(self._points_of(X), self.n_jobs)
+        return join_attachments([self._training.attach(points, self.n_jobs) for points in self._points_of(X)])
 
 
 @contextmanager
@@ -314,6 +323,26 @@ def check_rows(estimator: Any, X: object, *, reset: bool) -> AnyArray:
     )
     rows: AnyArray = _validation.check_finite(_validation.check_numeric(checked))
     return rows
+
+
+def check_source(estimator: Any, source: RowSource, *, reset: bool) -> RowSource:
+    """Check the columns of data that is read later, by number and name, as scikit-learn does."""
+    n_features, names = source.shape[1], source.names
+    if reset:
+        estimator.n_features_in_ = n_features
+        vars(estimator).pop("feature_names_in_", None)
+        if names is not None:
+            estimator.feature_names_in_ = np.array(names, dtype=object)
+        return source
+    if n_features != estimator.n_features_in_:
+        raise ValueError(
+            f"X has {n_features} features, but {type(estimator).__name__} is expecting {estimator.n_features_in_} "
+            "features as input."
+        )
+    fitted = getattr(estimator, "feature_names_in_", None)
+    if names is not None and fitted is not None and list(fitted) != names:
+        raise ValueError("The feature names should match those that were passed during fit, in the same order.")
+    return source
 
 
 class DCTreeClustering(ClusterMixin, TreeClusteringMixin, BaseEstimator):  # type: ignore[misc]
@@ -391,7 +420,7 @@ class DCTreeClustering(ClusterMixin, TreeClusteringMixin, BaseEstimator):  # typ
         DCTreeClustering
             Itself.
         """
-        with unchanged_on_error(self):
+        with unchanged_on_error(self), process_group():
             self._check_parameters()
             points = _validation.check_points(check_rows(self, X, reset=True))
             _validation.check_min_points(self.min_points, len(points), 2, "DCTreeClustering")
@@ -404,5 +433,5 @@ class DCTreeClustering(ClusterMixin, TreeClusteringMixin, BaseEstimator):  # typ
         _validation.check_n_jobs(self.n_jobs, "DCTreeClustering")
         tree_device(self.device)
 
-    def _points_of(self, X: object) -> FloatArray:
-        return _validation.check_points(check_rows(self, X, reset=False))
+    def _points_of(self, X: object) -> list[FloatArray]:
+        return [_validation.check_points(check_rows(self, X, reset=False))]

@@ -88,7 +88,7 @@ def test_images_and_rows_of_bytes_share_one_deviation() -> None:
 
 def test_the_tree_of_all_data_is_left_out_where_it_would_take_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
     X, _ = groups_and_noise(30, 600)
-    monkeypatch.setattr("shade.estimator.MOST_PAIRED_ENTRIES", {"cpu": 1e6, "cuda": 1e6})
+    monkeypatch.setattr("shade.training.MOST_PAIRED_ENTRIES", {"cpu": 1e6, "cuda": 1e6})
     model = SHADE(**{**QUICK, "epochs": 2}).fit(X)
     assert model.training_tree_ == "batch"
     assert not model._background.any()

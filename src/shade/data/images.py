@@ -56,7 +56,7 @@ def read_images(path: Path, *, label: str | None, resize: tuple[int, int] | None
         others = sorted(set(files.names) - set(names))
         if others:
             notes.append(f"left out {counted(len(others), 'file')} not of images: {enumerate_names(others)}")
-        modes, sizes = _survey(path, files, names)
+        modes, sizes = survey(path, files, names)
         if resize is None and len(sizes) > 1:
             shown = ", ".join(f"{count} of {w}x{h}" for (w, h), count in sizes.most_common(4))
             w, h = sizes.most_common(1)[0][0]
@@ -64,13 +64,13 @@ def read_images(path: Path, *, label: str | None, resize: tuple[int, int] | None
                 f"The images in {path} have {len(sizes)} sizes ({shown}{', …' if len(sizes) > 4 else ''}). "
                 f"Bring them to one with --resize {w}x{h}."
             )
-        mode = _common_mode(modes)
+        mode = common_mode(modes)
         if len(modes) > 1:
             shown = ", ".join(f"{count} {name}" for name, count in modes.most_common())
             notes.append(f"read images of several kinds ({shown}) as {'colour' if mode == 'RGB' else 'grey'}")
         if any(name.endswith("A") for name in modes):
             notes.append("left out the transparency of images")
-        pixels = np.stack([_pixels(path, files, name, mode, resize) for name in names])
+        pixels = np.stack([read_pixels(path, files, name, mode, resize) for name in names])
     if resize is not None:
         notes.append(f"resized the images to {resize[0]}x{resize[1]}")
     return Samples(
@@ -103,7 +103,7 @@ def _visible(names: list[str]) -> list[str]:
     return [name for name in names if not any(part.startswith((".", "__MACOSX")) for part in name.split("/"))]
 
 
-def _survey(path: Path, files: ImageFiles, names: list[str]) -> tuple[Counter[str], Counter[tuple[int, int]]]:
+def survey(path: Path, files: ImageFiles, names: list[str]) -> tuple[Counter[str], Counter[tuple[int, int]]]:
     """How many images there are of each mode and size, from their headers alone."""
     modes: Counter[str] = Counter()
     sizes: Counter[tuple[int, int]] = Counter()
@@ -114,13 +114,15 @@ def _survey(path: Path, files: ImageFiles, names: list[str]) -> tuple[Counter[st
     return modes, sizes
 
 
-def _common_mode(modes: Counter[str]) -> str:
+def common_mode(modes: Counter[str]) -> str:
+    """The mode that holds all of these."""
     if all(mode in ("1", "L") for mode in modes):
         return "L"
     return "F" if all(mode in ("1", "L", *DEEP_MODES) for mode in modes) else "RGB"
 
 
-def _pixels(path: Path, files: ImageFiles, name: str, mode: str, resize: tuple[int, int] | None) -> AnyArray:
+def read_pixels(path: Path, files: ImageFiles, name: str, mode: str, resize: tuple[int, int] | None) -> AnyArray:
+    """One picture in a mode and size."""
     with _image(path, files, name) as image:
         found = image if image.mode == mode else image.convert(mode)
         if resize is not None and found.size != resize:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from shade._arrays import FloatArray, IntArray, SingleArray
+from shade._distributed import reduce_max, share_of
 from shade._kernels import boruvka, kd_tree, prim
 from shade._kernels.lanes import LANES
 from shade._parallel import run_chunks
@@ -95,14 +96,17 @@ class KDTree:
     def neighbours(self, k: int, n_jobs: int | None = None) -> tuple[IntArray, FloatArray]:
         """Positions, in tree order, of the k points nearest to each point, itself included, and squared distances."""
         n = len(self.points)
-        index, distance = np.empty((n, k), np.int64), np.empty((n, k))
+        index, distance = np.zeros((n, k), np.int64), np.zeros((n, k))
         self.run_leaves(kd_tree.neighbours_in_leaves, self.singles, k, index, distance, n_jobs=n_jobs)
+        reduce_max(index, distance)
         return index, distance
 
     def run_leaves(self, kernel: Callable[..., None], *arguments: Any, n_jobs: int | None) -> None:
-        """Call a kernel that takes leaves, on several threads."""
+        """Call a kernel that takes leaves, on several threads, for the leaves that are this rank's."""
         leaves = len(self.first) - len(self.children)
-        run_chunks(kernel, *self.arrays(), *arguments, count=leaves, n_jobs=n_jobs, chunk=64, few=8)
+        run_chunks(
+            kernel, *self.arrays(), *arguments, count=leaves, n_jobs=n_jobs, chunk=64, few=8, share=share_of(leaves)
+        )
 
     def nearest(self, queries: FloatArray, k: int, n_jobs: int | None = None) -> tuple[IntArray, FloatArray]:
         """Rows of the k points nearest to each query, nearest first, and their squared distances."""
@@ -225,12 +229,14 @@ class ProductBlocks:
         """Squared distance from each point to its k-th nearest, itself included."""
         n = len(self.norms)
         core = np.zeros(n)
-        for start in range(0, n if k > 1 else 0, self.rows_at_a_time()):
-            rows = np.arange(start, min(start + self.rows_at_a_time(), n))
+        own = share_of(n)
+        for start in range(own.start, own.stop if k > 1 else own.start, self.rows_at_a_time()):
+            rows = np.arange(start, min(start + self.rows_at_a_time(), own.stop))
             run_chunks(
                 boruvka.core_from_block, self.products(rows), self.norms, self.slack, self.points, rows, k, core,
                 count=len(rows), n_jobs=n_jobs,
             )  # fmt: skip
+        reduce_max(core)
         return core
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shade._arrays import FloatArray, IntArray
+from shade._distributed import arrays_from_first, bytes_from_first, rank_and_world, reduce_max
 from shade._errors import ShadeWarning
 from shade._kernels import boruvka, prim
 from shade._parallel import run_chunks
@@ -71,9 +72,9 @@ def minimum_spanning_tree(
     check_min_points(min_points, len(points), smallest=1)
     check_choice("algorithm", algorithm, ALGORITHMS)
     if algorithm == "auto" and device.startswith("cuda") and len(points) >= WORTH_A_DEVICE:
-        tree = _try_device(points, min_points, device)
-        if tree is not None:
-            return tree
+        tree = _try_device(points, min_points, device) if rank_and_world()[0] == 0 else None
+        if bytes_from_first(b"built" if tree is not None else b""):
+            return _tree_of_first(tree, len(points))
     if algorithm == "auto":
         algorithm = choose_algorithm(*points.shape)
     build = {"prim": _prim, "kd_tree": _boruvka_in_kd_tree, "blocks": _boruvka_in_blocks}[algorithm]
@@ -95,6 +96,14 @@ def _try_device(points: FloatArray, min_points: int, device: str) -> SpanningTre
             stacklevel=4,
         )
         return None
+
+
+def _tree_of_first(tree: SpanningTree | None, n_points: int) -> SpanningTree:
+    """The tree that rank 0 has, on every rank."""
+    if tree is None:
+        tree = SpanningTree(np.empty((n_points - 1, 2), np.int64), np.empty(n_points - 1))
+    arrays_from_first(tree.edges, tree.weights)
+    return tree
 
 
 def _prim(points: FloatArray, min_points: int, n_jobs: int | None) -> SpanningTree:
@@ -129,15 +138,17 @@ class BoruvkaRounds:
         boruvka.bound_components(self.component, self.partner, self.reach, self.bound)
 
     def searching(self) -> IntArray:
-        """Points that may improve the bound of their component."""
-        return np.flatnonzero((self.partner < 0) & (self.reach < self.bound[self.component]))
+        """Points that may improve the bound of their component, and are this rank's to search for."""
+        rank, world = rank_and_world()
+        return np.flatnonzero((self.partner < 0) & (self.reach < self.bound[self.component]))[rank::world]
 
     def most_promising_first(self, rows: IntArray) -> IntArray:
         """Points with the smallest bounds first: what they find spares the others a search."""
         return rows[np.argsort(self.reach[rows], kind="stable")]
 
     def finish(self) -> None:
-        """Join components along the lightest edges that were found."""
+        """Join components along the lightest edges that were found, by whichever rank: a search only raises both."""
+        reduce_max(self.partner, self.reach)
         self.edges = boruvka.merge_components(
             self.component, self.partner, self.reach, self.tails, self.heads, self.weights, self.edges
         )

@@ -24,19 +24,34 @@ AHEAD = 8
 
 @dataclass(frozen=True)
 class Batch:
-    """The rows of a batch, and where the density loss is wanted the steps of its tree: the rows are in its order."""
+    """The rows of a batch, and where the density loss is wanted the steps of its tree: the rows are in its order.
+
+    `x` is their values where they are not among the samples on the device.
+    """
 
     rows: torch.Tensor
     steps: torch.Tensor | None
+    x: torch.Tensor | None = None
 
 
 def shuffle_batches(n_samples: int, batch_size: int, smallest: int, random: np.random.Generator) -> list[IntArray]:
     """Cut a random order into batches; a remainder of fewer than `smallest` rows joins the batch before it."""
     order = random.permutation(n_samples)
-    starts = list(range(0, n_samples, batch_size))
-    if len(starts) > 1 and n_samples - starts[-1] < smallest:
+    return np.split(order, batch_starts(n_samples, batch_size, smallest)[1:])
+
+
+def batch_starts(n: int, size: int, smallest: int) -> list[int]:
+    """Where pieces of a size begin; a remainder of fewer than `smallest` joins the piece before it."""
+    starts = list(range(0, n, size))
+    if len(starts) > 1 and n - starts[-1] < smallest:
         starts.pop()
-    return np.split(order, starts[1:])
+    return starts
+
+
+def rows_after(batches: list[IntArray], done: int) -> list[IntArray]:
+    """The batches that are left when so many rows have been trained on."""
+    ends = np.cumsum([len(batch) for batch in batches])
+    return batches[int(np.searchsorted(ends, done, side="right")) :]
 
 
 def prepare_batches(
@@ -46,24 +61,27 @@ def prepare_batches(
 
     The targets do not depend on the network, and the kernels and products behind them hold no interpreter lock.
     """
-
-    def prepare(rows: IntArray) -> Batch:
-        if targets is None:
-            return Batch(torch.from_numpy(rows).to(device), None)
-        ordered, steps = targets(rows)
-        return Batch(torch.from_numpy(ordered).to(device), torch.from_numpy(steps.astype(np.float32)).to(device))
-
-    return compute_ahead(prepare, batches)
+    return compute_ahead(lambda rows: prepare_batch(rows, targets, device), batches)
 
 
-def compute_ahead(function: Callable[[Item], Result], items: Iterable[Item]) -> Generator[Result, None, None]:
+def prepare_batch(rows: IntArray, targets: Targets | None, device: torch.device) -> Batch:
+    """A batch with its targets."""
+    if targets is None:
+        return Batch(torch.from_numpy(rows).to(device), None)
+    ordered, steps = targets(rows)
+    return Batch(torch.from_numpy(ordered).to(device), torch.from_numpy(steps.astype(np.float32)).to(device))
+
+
+def compute_ahead(
+    function: Callable[[Item], Result], items: Iterable[Item], ahead: int = AHEAD
+) -> Generator[Result, None, None]:
     """Map a function over items in a background thread, a few items ahead, results in order."""
     waiting: deque[Future[Result]] = deque()
     with ThreadPoolExecutor(1) as pool:
         try:
             for item in items:
                 waiting.append(pool.submit(function, item))
-                if len(waiting) > AHEAD:
+                if len(waiting) > ahead:
                     yield waiting.popleft().result()
             while waiting:
                 yield waiting.popleft().result()

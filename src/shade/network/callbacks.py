@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -17,6 +17,9 @@ class Callback:
 
     def on_train_begin(self, epochs: int) -> None:
         """Called before the first epoch."""
+
+    def on_resume(self, history: Sequence[EpochRecord]) -> None:
+        """Called after that when training goes on from a checkpoint, with the records of the epochs before it."""
 
     def on_epoch_end(self, record: EpochRecord) -> bool | None:
         """Called after each epoch with its record; return True to stop training."""
@@ -49,6 +52,11 @@ class EarlyStopping(Callback):
         """Forget what earlier training looked like."""
         self._best = float("inf")
         self._waited = 0
+
+    def on_resume(self, history: Sequence[EpochRecord]) -> None:
+        """Stand where the earlier epochs lead."""
+        for record in history:
+            self.on_epoch_end(record)
 
     def on_epoch_end(self, record: EpochRecord) -> bool:
         """Compare with the best epoch so far."""
@@ -88,6 +96,11 @@ class ProgressBar(Callback):
         )  # fmt: skip
         self._task = self._progress.add_task("training", total=epochs, losses="")
         self._progress.start()
+
+    def on_resume(self, history: Sequence[EpochRecord]) -> None:
+        """Count the epochs before the checkpoint."""
+        if self._progress is not None and self._task is not None:
+            self._progress.update(self._task, completed=len(history))
 
     def on_epoch_end(self, record: EpochRecord) -> None:
         """Move the bar on."""

@@ -13,7 +13,6 @@ import torch
 
 from shade._arrays import IntArray
 from shade._kernels import triton_training
-from shade.network.batches import shuffle_batches
 from shade.network.losses import reconstruction_loss
 from shade.network.trainer import Trainer
 
@@ -78,22 +77,14 @@ class CudaTrainer(Trainer):
             self._groups.clear()
             del self._pieces
 
-    def run_epoch(self) -> torch.Tensor:
-        """Train on each row once."""
-        totals = torch.zeros(2, device=self.samples.device)
-        remaining = len(self.samples)
-        while remaining > 0:
-            piece = next(self._pieces)
-            totals += self._train_piece(piece)
-            remaining -= piece.rows.numel()
-        return totals
+    def train_next(self) -> tuple[torch.Tensor, int]:
+        """Train on the next piece."""
+        piece = next(self._pieces)
+        return self._train_piece(piece), piece.rows.numel()
 
     def _all_pieces(self) -> Iterator[IntArray]:
         """The batches of all epochs in pieces of one size each, whose targets fit into memory."""
-        for _ in range(self.settings.epochs):
-            batches = shuffle_batches(
-                len(self.samples), self.settings.batch_size, self.settings.smallest_batch, self.random
-            )
+        for batches in self._epochs():
             for size, same in groupby(batches, key=len):
                 part = np.stack(list(same))
                 at_a_time = max(1, TARGET_ENTRIES // size**2)
@@ -127,7 +118,7 @@ class CudaTrainer(Trainer):
     def _train_piece(self, piece: Prepared) -> torch.Tensor:
         """Train on batches of one size."""
         count, size = piece.rows.shape
-        if size not in self._groups:
+        if size not in self._groups or len(self._groups[size].rows) < count:
             self._groups[size] = self._make_group(count, size)
         group = self._groups[size]
         piece.ready.wait()
@@ -143,7 +134,7 @@ class CudaTrainer(Trainer):
         return torch.mul(group.totals, size)
 
     def _make_group(self, count: int, size: int) -> BatchGroup:
-        """Buffers and a recorded step; the first piece of a size is never smaller than later ones."""
+        """Buffers and a recorded step; only what was left of a resumed epoch is smaller than the pieces after it."""
         device = self.samples.device
         group = BatchGroup(
             rows=torch.zeros(count, size, dtype=torch.int64, device=device),
@@ -176,6 +167,7 @@ class CudaTrainer(Trainer):
     def _capture(self, step: Callable[[], None], group: BatchGroup) -> Callable[[], None]:
         """Record the step as a graph; a network that cannot be recorded is trained step by step instead."""
         before = self._save_state()
+        generator = torch.cuda.get_rng_state(self.samples.device)
         try:
             stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
             stream.wait_stream(torch.cuda.current_stream())
@@ -194,6 +186,7 @@ class CudaTrainer(Trainer):
             return step
         finally:
             self._restore_state(before)
+            torch.cuda.set_rng_state(generator, self.samples.device)  # warming up draws nothing, resumed or not
 
     def _save_state(self) -> list[torch.Tensor]:
         return [tensor.clone() for tensor in self._tensors()]

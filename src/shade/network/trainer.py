@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any
 
 import numpy as np
 import torch
@@ -13,8 +15,9 @@ from torch import nn
 
 from shade._arrays import IntArray
 from shade._errors import TrainingError
-from shade.network.batches import Batch, Targets, prepare_batches, shuffle_batches
+from shade.network.batches import Batch, Targets, prepare_batches, rows_after, shuffle_batches
 from shade.network.callbacks import Callback
+from shade.network.checkpoints import MemberCheckpoints, Progress, TorchGenerators, TrainState
 from shade.network.losses import density_loss, reconstruction_loss
 
 
@@ -50,36 +53,51 @@ class Trainer:
     settings: TrainSettings
     random: np.random.Generator
     callbacks: Sequence[Callback] = ()
+    checkpoints: MemberCheckpoints | None = None
     optimizer: torch.optim.Optimizer = field(init=False)
+    progress: Progress = field(init=False)
     _stream: Generator[Batch, None, None] = field(init=False)
+    _epoch_starts: dict[int, Mapping[str, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.network.to(self.samples.device).train()
         self.optimizer = self.make_optimizer()
+        self.progress = Progress(torch.zeros(2, device=self.samples.device))
+        self._torch_generators = TorchGenerators(self.samples.device)
         if self.settings.density_weight == 0:
             self.targets = None
+        if self.checkpoints is not None and self.checkpoints.found is not None:
+            self.restore(self.checkpoints.found)
 
     def make_optimizer(self) -> torch.optim.Optimizer:
         """Adam, in one kernel where there is one."""
         fused = self.samples.device.type in ("cpu", "cuda")
         return torch.optim.Adam(self.network.parameters(), lr=self.settings.learning_rate, fused=fused)
 
+    @property
+    def n_samples(self) -> int:
+        """Rows of an epoch."""
+        return len(self.samples)
+
     def fit(self) -> TrainResult:
-        """Run all epochs, or fewer if a callback says so."""
-        history: list[dict[str, float]] = []
-        with self.prepare():
+        """Run all epochs that are left, or fewer if a callback says so."""
+        progress, epochs = self.progress, self.settings.epochs
+        with self.prepare(), self._checkpointing():
             try:
                 for callback in self.callbacks:
-                    callback.on_train_begin(self.settings.epochs)
-                for epoch in range(1, self.settings.epochs + 1):
-                    history.append({"epoch": epoch, **self.record_epoch()})
-                    wishes = [callback.on_epoch_end(history[-1]) for callback in self.callbacks]
-                    if any(wishes):  # every callback has seen the epoch
-                        break
+                    callback.on_train_begin(epochs)
+                    if progress.history:
+                        callback.on_resume(progress.history)
+                while len(progress.history) < epochs and not progress.stopped:
+                    progress.history.append({"epoch": len(progress.history) + 1, **self.record_epoch()})
+                    self._epoch_starts.pop(len(progress.history) - 1, None)
+                    wishes = [callback.on_epoch_end(progress.history[-1]) for callback in self.callbacks]
+                    progress.stopped = self.agree(any(wishes))  # every callback has seen the epoch
+                    self._offer_checkpoint(epoch_ended=True)
             finally:
                 for callback in self.callbacks:
                     callback.on_train_end()
-        return TrainResult(self.network.eval(), history)
+        return TrainResult(self.network.eval(), progress.history)
 
     @contextmanager
     def prepare(self) -> Iterator[None]:
@@ -91,10 +109,10 @@ class Trainer:
             self._stream.close()
 
     def record_epoch(self) -> dict[str, float]:
-        """Train for an epoch and describe it."""
-        started = time.perf_counter()
+        """Train for an epoch, or what is left of it, and describe it."""
+        started = time.perf_counter() - self.progress.seconds
         settings = self.settings
-        reconstruction, density = (self.run_epoch() / len(self.samples)).tolist()
+        reconstruction, density = (self.run_epoch(started) / self.n_samples).tolist()
         loss = settings.reconstruction_weight * reconstruction + settings.density_weight * density
         if not np.isfinite(loss):
             raise TrainingError(
@@ -106,15 +124,28 @@ class Trainer:
             record["density_loss"] = density
         return {**record, "seconds": time.perf_counter() - started}
 
-    def run_epoch(self) -> torch.Tensor:
-        """Train on each row once; returns the sums of both losses over the rows."""
-        totals = torch.zeros(2, device=self.samples.device)
-        remaining = len(self.samples)
-        while remaining > 0:
-            batch = next(self._stream)
-            totals += self.train_step(batch) * len(batch.rows)
-            remaining -= len(batch.rows)
+    def run_epoch(self, started: float) -> torch.Tensor:
+        """Train on each row that is left of the epoch; returns the sums of both losses over all its rows."""
+        progress = self.progress
+        while progress.rows < self.n_samples:
+            sums, rows = self.train_next()
+            progress.totals += sums
+            progress.rows += rows
+            progress.seconds = time.perf_counter() - started
+            if progress.rows < self.n_samples:
+                self._offer_checkpoint(epoch_ended=False)
+        totals = progress.totals.clone()
+        progress.begin_epoch()
         return totals
+
+    def train_next(self) -> tuple[torch.Tensor, int]:
+        """Train on what comes next; returns the sums of both losses over its rows, and their number."""
+        batch = next(self._stream)
+        return self.train_step(batch) * len(batch.rows), len(batch.rows)
+
+    def agree(self, stop: bool) -> bool:
+        """Whether to stop, where others are asked too."""
+        return stop
 
     def train_step(self, batch: Batch) -> torch.Tensor:
         """One step of the optimizer; returns both losses."""
@@ -127,15 +158,74 @@ class Trainer:
 
     def compute_losses(self, batch: Batch) -> torch.Tensor:
         """Reconstruction loss and density loss of a batch."""
-        x = self.samples[batch.rows]
+        x = self.samples[batch.rows] if batch.x is None else batch.x
         z = self.network.encode(x)  # type: ignore[operator]
         reconstruction = reconstruction_loss(x, self.network.decode(z), self.settings.reconstruction)  # type: ignore[operator]
         if batch.steps is None:
             return torch.stack([reconstruction, torch.zeros_like(reconstruction)])
         return torch.stack([reconstruction, density_loss(z, batch.steps, self.settings.distance)])
 
+    def state(self) -> TrainState:
+        """Everything that going on from here needs."""
+        optimizer = {
+            f"{index}.{name}": value
+            for index, values in self.optimizer.state_dict()["state"].items()
+            for name, value in values.items()
+        }
+        return TrainState(
+            progress=self.progress,
+            epoch_start=self._epoch_starts.get(len(self.progress.history), self.random.bit_generator.state),
+            network=self.network.state_dict(),
+            optimizer=optimizer,
+            torch_generators=self._torch_generators.changed(),
+        )
+
+    def restore(self, state: TrainState) -> None:
+        """Stand where a state was taken."""
+        self.progress = state.progress
+        self.progress.totals = state.progress.totals.to(self.samples.device)
+        self.random.bit_generator.state = dict(state.epoch_start)
+        self.network.load_state_dict(state.network)
+        optimizer = self.optimizer.state_dict()
+        for name, value in state.optimizer.items():
+            index, _, key = name.partition(".")
+            optimizer["state"].setdefault(int(index), {})[key] = value
+        self.optimizer.load_state_dict(optimizer)
+        self._torch_generators.restore(state.torch_generators)
+
+    @contextmanager
+    def _checkpointing(self) -> Iterator[None]:
+        """Leave a checkpoint at the beginning, so that any moment after can be resumed, and when interrupted."""
+        if self.checkpoints is None:
+            yield
+            return
+        self.checkpoints.begin(self.state)
+        with self.checkpoints.save_when_interrupted(self.state):
+            yield
+
+    def _offer_checkpoint(self, *, epoch_ended: bool) -> None:
+        if self.checkpoints is not None:
+            progress = self.progress
+            last = epoch_ended and (progress.stopped or len(progress.history) >= self.settings.epochs)
+            self.checkpoints.offer(self.state, epoch=len(progress.history) if epoch_ended else None, last=last)
+
+    def draw_epoch(self, done: int) -> list[Any]:
+        """The batches of an epoch, less those that hold the first rows, already trained on."""
+        settings = self.settings
+        batches = shuffle_batches(self.n_samples, settings.batch_size, settings.smallest_batch, self.random)
+        return rows_after(batches, done)
+
+    def _epochs(self) -> Iterator[list[Any]]:
+        """What is left of each epoch.
+
+        It is drawn ahead of training, so the generator is remembered as it was before each epoch.
+        """
+        first = len(self.progress.history)
+        for epoch in range(first, self.settings.epochs):
+            self._epoch_starts[epoch] = self.random.bit_generator.state
+            # The rows are those at the first epoch, for it is drawn before training goes on.
+            yield self.draw_epoch(self.progress.rows if epoch == first else 0)
+
     def _all_batches(self) -> Iterator[IntArray]:
         """The batches of all epochs in one stream, so that targets are prepared across the ends of epochs."""
-        settings = self.settings
-        for _ in range(settings.epochs):
-            yield from shuffle_batches(len(self.samples), settings.batch_size, settings.smallest_batch, self.random)
+        return chain.from_iterable(self._epochs())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -64,6 +65,11 @@ class TrainingPoints:
         row = np.where(same, nearest[:, 0], row)
         distance = np.where(same, self.core[nearest[:, 0]], distance)
         return Attachment(row, np.sqrt(distance))
+
+
+def join_attachments(parts: Sequence[Attachment]) -> Attachment:
+    """Attachments of some points and of those after them, as one."""
+    return Attachment(np.concatenate([part.row for part in parts]), np.concatenate([part.distance for part in parts]))
 
 
 def label_new_points(clustering: FlatClustering, attachment: Attachment) -> IntArray:

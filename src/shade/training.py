@@ -1,0 +1,110 @@
+"""From standardised rows to trained networks: the kind of training that memory, device and processes allow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from shade._arrays import SingleArray
+from shade._distributed import rank_and_world
+from shade._parallel import training_threads
+from shade._seeds import spawn_seeds
+from shade.capacity import FitPlan
+from shade.density.dc_tree import DCTree
+from shade.density.search import choose_algorithm
+from shade.density.targets import targets_of_batches, targets_of_tree
+from shade.network import Trainer, TrainResult, TrainSettings, build_network
+from shade.network.callbacks import as_callback, verbosity_callbacks
+from shade.network.checkpoints import Checkpoints
+from shade.network.group_trainer import GroupTrainer, StreamGroupTrainer
+from shade.network.stream_trainer import StreamedRows, StreamTrainer
+
+if TYPE_CHECKING:
+    from shade.estimator import SHADE
+
+MOST_PAIRED_ENTRIES = {"cpu": 4e12, "cuda": 1e15}  # columns times pairs of rows: minutes for a tree of all data
+MOST_BATCH_ROWS_ON_CUDA = 4096  # a row of a batch's matrix is held by one program of a kernel
+
+
+def tree_is_bearable(shape: tuple[int, ...], device: torch.device) -> bool:
+    """Whether the tree of all data takes no longer than training would."""
+    entries = float(shape[0]) ** 2 * shape[1]
+    few = entries <= MOST_PAIRED_ENTRIES["cuda" if device.type == "cuda" else "cpu"]
+    return few or choose_algorithm(*shape) == "kd_tree"
+
+
+def make_trainer(
+    model: SHADE, samples: SingleArray, tree: DCTree | None, device: torch.device
+) -> Callable[..., Trainer]:
+    """Training with all rows in memory, on targets from the tree, or from a tree of each batch if it is None."""
+    mean_edge = model.density_unit == "mean_edge"
+    several = rank_and_world()[1] > 1
+    on_device = torch.from_numpy(samples).reshape(len(samples), *model._network_shape()).to(device)
+    if device.type == "cuda" and model.batch_size <= MOST_BATCH_ROWS_ON_CUDA and not several:
+        from shade.density.device_targets import device_targets_of_batches, device_targets_of_tree
+        from shade.network.cuda_trainer import CudaTrainer
+
+        device_targets = device_targets_of_batches(on_device, model.min_points, mean_edge=mean_edge)
+        if tree is not None:
+            device_targets = device_targets_of_tree(tree, device, mean_edge=mean_edge)
+        return partial(CudaTrainer, samples=on_device, targets=None, device_targets=device_targets)
+    if tree is None:
+        targets = targets_of_batches(samples, model.min_points, mean_edge=mean_edge)
+    else:
+        targets = targets_of_tree(tree, mean_edge=mean_edge)
+    return partial(GroupTrainer if several else Trainer, samples=on_device, targets=targets)
+
+
+def make_stream_trainer(model: SHADE, rows: Any, plan: FitPlan, device: torch.device) -> Callable[..., Trainer]:
+    """Training on windows of rows that are read as they are needed, on a tree of each batch."""
+    streamed = StreamedRows(
+        lambda start, stop: model._standardizer.apply(rows[start:stop]),
+        plan.boundaries,  # type: ignore[arg-type] # a plan to stream has both
+        plan.window_rows,  # type: ignore[arg-type]
+        partial(targets_of_batches, min_points=model.min_points, mean_edge=model.density_unit == "mean_edge"),
+    )
+    nothing = torch.empty(0, *model._network_shape(), device=device)
+    kind = StreamGroupTrainer if rank_and_world()[1] > 1 else StreamTrainer
+    return partial(kind, samples=nothing, targets=None, rows=streamed)
+
+
+def train_networks(
+    model: SHADE, make: Callable[..., Trainer], seed: int, checkpoints: Checkpoints | None
+) -> list[TrainResult]:
+    """Train each network of the ensemble from its own seed."""
+    settings = TrainSettings(
+        epochs=model.epochs,
+        batch_size=model.batch_size,
+        smallest_batch=model.min_points,
+        learning_rate=model.learning_rate,
+        reconstruction_weight=model.reconstruction_weight,
+        density_weight=model.density_weight,
+        reconstruction=model.reconstruction,
+        distance=model.distance,
+    )
+    callbacks = [as_callback(callback) for callback in model.callbacks] + verbosity_callbacks(model.verbose)
+    if rank_and_world()[0] > 0:
+        callbacks = []
+    results = []
+    with training_threads():
+        for member, own in enumerate(spawn_seeds(seed, model.ensemble)):
+            generator = torch.Generator().manual_seed(int(own.generate_state(1, np.uint64)[0] >> 1))
+            network = build_network(
+                model.network, model._network_shape(), model.embedding_size, generator, fresh=member > 0
+            )
+            trainer = make(
+                network=network,
+                settings=settings,
+                random=np.random.default_rng(own),
+                callbacks=callbacks,
+                checkpoints=None if checkpoints is None else checkpoints.of_member(member),
+            )
+            result = trainer.fit()
+            if model.ensemble > 1:
+                result.history[:] = [{"network": member, **record} for record in result.history]
+            results.append(result)
+    return results

@@ -1,0 +1,204 @@
+"""Rows that are read when they are used: the same values as in memory, and clear words for what is wrong with them."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import zarr
+from PIL import Image
+
+from shade._errors import DataError
+from shade._validation import check_finite
+from shade.data.row_sources import ArraySource, as_source, open_source
+from shade.data.standardize import Standardizer
+
+VALUES = np.random.default_rng(0).normal(size=(103, 6)).astype(np.float32)
+
+
+class Sliceable:
+    """The least that a source needs."""
+
+    shape, dtype = VALUES.shape, VALUES.dtype
+
+    def __getitem__(self, rows: slice) -> np.ndarray:
+        return VALUES[rows]
+
+
+def write_npy(folder: Path) -> Path:
+    np.save(folder / "rows.npy", VALUES)
+    return folder / "rows.npy"
+
+
+def write_parquet(folder: Path, names: str = "abcdef") -> Path:
+    path = folder / "rows.parquet"
+    pq.write_table(pa.table(dict(zip(names, VALUES.T, strict=True))), path, row_group_size=40)
+    return path
+
+
+def write_shards(folder: Path) -> Path:
+    path = folder / "shards"
+    path.mkdir()
+    for shard, part in enumerate(np.split(VALUES, [50, 51, 90])):
+        pd.DataFrame(part, columns=list("abcdef")).to_parquet(path / f"part-{shard}.parquet", row_group_size=15)
+    return path
+
+
+def write_zarr(folder: Path) -> Path:
+    array = zarr.create_array(str(folder / "rows.zarr"), shape=VALUES.shape, chunks=(20, 6), dtype="f4")
+    array[:] = VALUES
+    return folder / "rows.zarr"
+
+
+@pytest.mark.parametrize("write", [write_npy, write_parquet, write_shards, write_zarr])
+def test_any_slice_of_a_file_has_the_values_that_were_written(write: object, tmp_path: Path) -> None:
+    source = open_source(write(tmp_path))
+    assert source.shape == VALUES.shape
+    assert source.dtype == np.float32
+    for start, stop in ((0, 103), (0, 1), (39, 41), (49, 52), (100, 103), (7, 7)):
+        assert np.array_equal(source[start:stop], VALUES[start:stop])
+
+
+@pytest.mark.parametrize("what", ["memmap", "zarr", "sliceable"])
+def test_arrays_that_are_not_in_memory_are_read_in_slices(what: str, tmp_path: Path) -> None:
+    arrays = {
+        "memmap": lambda: np.load(write_npy(tmp_path), mmap_mode="r"),
+        "zarr": lambda: zarr.open_array(str(write_zarr(tmp_path))),
+        "sliceable": Sliceable,
+    }
+    source = as_source(arrays[what]())
+    assert source is not None
+    assert np.array_equal(source[10:90], VALUES[10:90])
+
+
+@pytest.mark.parametrize(
+    "data", [VALUES, VALUES.tolist(), pd.DataFrame(VALUES), np.float32(3.0), None, [["a", "b"]]], ids=type
+)
+def test_data_in_memory_is_no_source(data: object) -> None:
+    assert as_source(data) is None
+
+
+@pytest.mark.parametrize("write", [write_npy, write_shards, write_zarr])
+@pytest.mark.parametrize("kind", ["feature", "global", False])
+def test_standardising_a_source_equals_standardising_memory_to_the_last_bit(
+    write: object, kind: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shade.data.standardize.SLICE_ENTRIES", 100)
+    source = open_source(write(tmp_path))
+    expected, found = Standardizer.fit(VALUES, kind), Standardizer.fit(source, kind)
+    assert np.array_equal(found.mean, expected.mean)
+    assert np.array_equal(found.scale, expected.scale)
+    assert np.array_equal(found.apply(source), expected.apply(VALUES))
+
+
+@pytest.mark.parametrize(("mode", "shape"), [("L", (5, 4)), ("RGB", (3, 5, 4))])
+def test_a_folder_of_images_is_read_file_by_file(mode: str, shape: tuple[int, ...], tmp_path: Path) -> None:
+    pixels = np.random.default_rng(0).integers(0, 256, (7, 5, 4, 3), np.uint8)[..., : 3 if mode == "RGB" else 1]
+    for index, image in enumerate(pixels):
+        Image.fromarray(image.squeeze()).save(tmp_path / f"{index}.png")
+    source = open_source(tmp_path)
+    assert source.sample_shape == shape
+    expected = np.moveaxis(pixels, 3, 1).reshape(7, -1)
+    assert np.array_equal(source[2:6], expected[2:6])
+    assert source.place(3) == "row 3 (3.png)"
+    Image.fromarray(np.zeros((9, 9), np.uint8)).save(tmp_path / "large.png")
+    with pytest.raises(DataError, match=r"have 2 sizes \(7 of 4x5, 1 of 9x9\)"):
+        open_source(tmp_path)
+
+
+def test_parquet_keeps_names_and_the_rows_that_are_read_together(tmp_path: Path) -> None:
+    source = open_source(write_shards(tmp_path))
+    assert source.names == list("abcdef")
+    assert source.boundaries.tolist() == [0, 15, 30, 45, 50, 51, 66, 81, 90, 103]
+
+
+def test_whole_numbers_with_empty_cells_are_found_as_missing(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"a": [1, None, 3], "b": [True, False, True]}), tmp_path / "rows.parquet")
+    source = open_source(tmp_path / "rows.parquet")
+    with pytest.raises(ValueError, match=r"contains NaN in row 1 \(row 1 of rows.parquet\), column 0"):
+        check_finite(source, source.place)
+
+
+def test_a_value_that_is_missing_is_reported_with_its_shard_and_row(tmp_path: Path) -> None:
+    folder = write_shards(tmp_path)
+    table = pd.read_parquet(folder / "part-2.parquet")
+    table.loc[17, "d"] = np.nan
+    table.to_parquet(folder / "part-2.parquet", row_group_size=15)
+    source = open_source(folder)
+    with pytest.raises(ValueError, match=r"contains NaN in row 68 \(row 17 of part-2.parquet\), column 3: impute"):
+        check_finite(source, source.place)
+
+
+def test_shards_with_different_columns_are_refused(tmp_path: Path) -> None:
+    folder = write_shards(tmp_path)
+    table = pd.read_parquet(folder / "part-1.parquet")
+    table.rename(columns={"c": "x"}).to_parquet(folder / "part-1.parquet")
+    with pytest.raises(DataError, match=r"part-1.parquet lacks 'c' and has 'x' in addition, compared with part-0.parq"):
+        open_source(folder)
+    table[list("fedcba")].to_parquet(folder / "part-1.parquet")
+    with pytest.raises(DataError, match=r"part-1.parquet has them in another order, compared with part-0.parquet"):
+        open_source(folder)
+    table.assign(g="text").to_parquet(folder / "part-0.parquet")
+    with pytest.raises(DataError, match=r"part-0.parquet has columns that are not numbers: 'g'"):
+        open_source(folder)
+
+
+@pytest.mark.parametrize("left", [0, 10, 0.5, -1])
+def test_a_parquet_file_that_was_cut_short_is_refused(left: float, tmp_path: Path) -> None:
+    path = write_parquet(tmp_path)
+    whole = path.read_bytes()
+    path.write_bytes(whole[: int(left * len(whole)) if left == 0.5 else int(left)])
+    with pytest.raises(DataError, match=r"rows.parquet cannot be read as parquet, it may have been cut short: "):
+        open_source(path)
+
+
+def test_a_parquet_file_damaged_inside_is_refused_when_its_rows_are_read(tmp_path: Path) -> None:
+    path = write_parquet(tmp_path)
+    content = bytearray(path.read_bytes())
+    content[4:2000] = bytes(1996)
+    path.write_bytes(content)
+    source = open_source(path)
+    with pytest.raises(DataError, match=r"rows.parquet cannot be read as parquet"):
+        source[0:10]
+
+
+def test_an_array_whose_shape_changes_is_refused(tmp_path: Path) -> None:
+    source = open_source(write_zarr(tmp_path))
+    assert len(source[0:10]) == 10
+    zarr.open_array(str(tmp_path / "rows.zarr"), mode="r+").resize((90, 6))
+    with pytest.raises(DataError, match=r"had the shape \(103, 6\) when reading began, and has \(90, 6\) now"):
+        source[0:10]
+
+
+def test_a_npy_file_that_was_cut_short_says_where_it_ends(tmp_path: Path) -> None:
+    path = write_npy(tmp_path)
+    source = open_source(path)
+    path.write_bytes(path.read_bytes()[: -10 * 6 * 4])
+    with pytest.raises(DataError, match=r"rows.npy ends in row 93 of 103: it was cut short"):
+        source[80:103]
+    with pytest.raises(DataError, match=r"rows.npy ends in row 102 of 103: it was cut short"):
+        open_source(path)
+    path.write_bytes(b"no array")
+    with pytest.raises(DataError, match=r"rows.npy cannot be read as an array"):
+        open_source(path)
+
+
+def test_what_cannot_be_read_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="There is no file or folder"):
+        open_source(tmp_path / "nothing.npy")
+    with pytest.raises(DataError, match=r"cannot be read piece by piece: give a npy or parquet file"):
+        open_source(tmp_path)
+    for array, message in (
+        (np.array(["a", "b"])[:, None], "holds <U1, not real numbers"),
+        (np.zeros(3), r"has the shape \(3,\): give one row a sample"),
+        (np.zeros((0, 3)), r"has the shape \(0, 3\)"),
+    ):
+        with pytest.raises(DataError, match=message):
+            ArraySource(array)
+    np.save(tmp_path / "columns.npy", np.asfortranarray(VALUES))
+    with pytest.raises(DataError, match="stored by columns"):
+        open_source(tmp_path / "columns.npy")
+    with pytest.raises(IndexError, match="consecutive"):
+        ArraySource(VALUES)[0:10:2]

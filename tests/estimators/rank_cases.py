@@ -1,0 +1,254 @@
+"""Fits by several processes against fits by one: run by test_ranks with a folder and what to do.
+
+Ranks are forked after the imports, which take longer than the fits, with the variables that torchrun sets.
+"""
+
+import os
+import signal
+import socket
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import torch
+from sklearn.datasets import make_blobs
+
+from shade import SHADE, DCTreeClustering, _distributed, capacity
+from shade._distributed import process_group
+from shade.data import make_three_clusters
+from shade.density import minimum_spanning_tree
+from shade.density.targets import targets_of_batches
+from shade.network import TrainSettings, build_network
+from shade.network.group_trainer import GroupTrainer
+from shade.network.stream_trainer import StreamedRows
+
+SETTINGS = {
+    "epochs": 3, "network": (24,), "embedding_size": 2, "batch_size": 60, "selection": "branches", "random_state": 0
+}  # fmt: skip
+
+
+def blobs(n: int = 600, d: int = 6) -> np.ndarray:
+    return make_blobs(n, d, centers=4, center_box=(-12, 12), random_state=0)[0]
+
+
+def start_ranks(world: int, work: Callable[[int], None]) -> list[int]:
+    """Start ranks of a group at a free port."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    children = []
+    for rank in range(world):
+        child = os.fork()
+        if child == 0:
+            os.environ.update(
+                RANK=str(rank), WORLD_SIZE=str(world), LOCAL_RANK=str(rank), MASTER_ADDR="127.0.0.1",
+                MASTER_PORT=str(port),
+            )  # fmt: skip
+            code = 1
+            try:
+                work(rank)
+                code = 0
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                sys.stderr.flush()
+                os._exit(code)
+        children.append(child)
+    return children
+
+
+def wait_for(children: list[int]) -> list[int]:
+    return [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
+
+
+def results(folder: Path, world: int, work: Callable[[], dict[str, object]]) -> list[dict[str, np.ndarray]]:
+    """What each rank makes; also the work of one process runs in a process of its own, for forks dislike threads."""
+
+    def save(rank: int) -> None:
+        np.savez(folder / f"{rank}.npz", **work())
+
+    assert wait_for(start_ranks(world, save)) == [0] * world
+    return [dict(np.load(folder / f"{rank}.npz")) for rank in range(world)]
+
+
+def compare_trees(folder: Path) -> None:
+    """Kd-tree and blocks: the same weights, the same partition."""
+    for X in (blobs(3000, 5), blobs(1500, 40), make_three_clusters(2000, random_state=0)[0]):
+
+        def work(X: np.ndarray = X) -> dict[str, object]:
+            with process_group():
+                weights = minimum_spanning_tree(X, 5).weights
+            return {"weights": np.sort(weights), "labels": DCTreeClustering(selection="branches").fit(X).labels_}
+
+        [expected] = results(folder, 1, work)
+        for world in (2, 4):
+            for found in results(folder, world, work):
+                for name in expected:
+                    assert np.array_equal(found[name], expected[name]), f"{world} ranks: other {name}"
+
+
+def train_in_groups(batches_per_step: int) -> dict[str, object]:
+    samples = blobs().astype(np.float32)
+    with process_group():
+        trainer = GroupTrainer(
+            build_network((24,), (6,), 2, torch.Generator().manual_seed(0), fresh=False),
+            torch.from_numpy(samples),
+            targets_of_batches(samples, 5, mean_edge=False),
+            TrainSettings(epochs=3, batch_size=50),
+            np.random.default_rng(0),
+            batches_per_step=batches_per_step,
+        )
+        result = trainer.fit()
+    losses = [[record["reconstruction_loss"], record["density_loss"]] for record in result.history]
+    weights = torch.cat([parameter.flatten() for parameter in result.network.parameters()])
+    return {"losses": losses, "weights": weights.detach().numpy()}
+
+
+def compare_losses(folder: Path) -> None:
+    """The same batches in each step: the same losses, to rounding, whoever trains on them."""
+    for world, batches in ((2, 2), (2, 5), (3, 3)):
+        [expected] = results(folder, 1, partial(train_in_groups, batches))
+        ranks = results(folder, world, partial(train_in_groups, batches))
+        for found in ranks:
+            np.testing.assert_allclose(found["losses"], expected["losses"], rtol=1e-5)
+            assert np.array_equal(found["weights"], ranks[0]["weights"]), "ranks have different networks"
+
+
+def compare_fits(folder: Path) -> None:
+    """Every rank has the same result, with and without a seed."""
+
+    def work() -> dict[str, object]:
+        X = blobs()
+        model = SHADE(**SETTINGS).fit(X)
+        assert np.array_equal(model.predict(X[:10]), model.labels_[:10])
+        drawn = SHADE(**{**SETTINGS, "random_state": None}).fit(X)
+        return {"labels": model.labels_, "embedding": model.embedding_, "drawn": drawn.embedding_}
+
+    first, second = results(folder, 2, work)
+    for name in first:
+        assert np.array_equal(first[name], second[name]), f"ranks have different {name}"
+    assert len(set(first["labels"]) - {-1}) > 1
+
+
+def compare_streams(folder: Path) -> None:
+    """Ranks that read windows train on every row once an epoch, and agree; four windows or so for two ranks."""
+    capacity.WORKING = 0
+    np.save(folder / "rows.npy", blobs(900, 400).astype(np.float32))
+
+    def work() -> dict[str, object]:
+        seen: list[int] = []
+        prepare = StreamedRows.prepare
+
+        def watched(self: StreamedRows, values: np.ndarray, positions: np.ndarray, *others: object) -> object:
+            seen.append(len(positions))
+            return prepare(self, values, positions, *others)
+
+        StreamedRows.prepare = watched
+        model = SHADE(**SETTINGS).fit(folder / "rows.npy", memory="1.2MB")
+        return {"labels": model.labels_, "embedding": model.embedding_, "rows": sum(seen)}
+
+    first, second = results(folder, 2, work)
+    assert first["rows"] + second["rows"] == SETTINGS["epochs"] * 900
+    assert min(first["rows"], second["rows"]) > 0
+    for name in ("labels", "embedding"):
+        assert np.array_equal(first[name], second[name]), f"ranks have different {name}"
+    assert len(set(first["labels"]) - {-1}) > 1
+
+
+def wait_for_training(folder: Path) -> float:
+    """Wait until ranks have begun: before that, they wait for those that have not."""
+    while not (folder / "run.ckpt").exists():
+        time.sleep(0.01)
+    return time.perf_counter()
+
+
+def kill_ranks(folder: Path, kills: int) -> None:
+    """Kill a rank at a random moment: the other ends as well, and both go on from the checkpoint to the same labels."""
+
+    def fit(output: Path, **arguments: object) -> list[int]:
+        def work(rank: int) -> None:
+            model = SHADE(**SETTINGS).fit(blobs(), checkpoint=output / "run.ckpt", checkpoint_minutes=0, **arguments)
+            if rank == 0:
+                np.savez(output / "result.npz", labels=model.labels_, embedding=model.embedding_)
+
+        output.mkdir(exist_ok=True)
+        return start_ranks(2, work)
+
+    ranks = fit(folder / "undisturbed")
+    started = wait_for_training(folder / "undisturbed")
+    assert wait_for(ranks) == [0, 0]
+    duration = time.perf_counter() - started
+    expected = np.load(folder / "undisturbed" / "result.npz")
+    random, ended = np.random.default_rng(kills), 0
+    for kill in range(kills):
+        output = folder / f"kill-{kill}"
+        ranks = fit(output)
+        wait_for_training(output)
+        time.sleep(random.uniform(0.0, duration))
+        victim = int(random.integers(2))
+        os.kill(ranks[victim], signal.SIGKILL)
+        killed = time.perf_counter()
+        ended += wait_for(ranks)[victim] == -signal.SIGKILL
+        seconds = time.perf_counter() - killed
+        assert seconds < 60, f"kill {kill}: the other rank took {seconds:.0f} s to end"
+        assert wait_for(fit(output, resume=True)) == [0, 0]
+        found = np.load(output / "result.npz")
+        for name in ("labels", "embedding"):
+            assert np.array_equal(found[name], expected[name]), f"kill {kill}: other {name}"
+        assert sorted(file.name for file in output.iterdir()) == ["result.npz", "run.ckpt"]
+    sys.stdout.write(f"{kills} kills of a rank, {ended} of them while running\n")
+
+
+def one_hangs(folder: Path) -> None:
+    """A rank that no longer answers is given up, by whoever waits for it; ranks meet at rank 0."""
+    for hanging in (0, 1):
+        output = folder / f"hang-{hanging}"
+        output.mkdir()
+
+        def work(rank: int, output: Path = output) -> None:
+            _distributed.HEARTBEAT_SECONDS, _distributed.PATIENCE_SECONDS = 0.2, 3.0
+            SHADE(**{**SETTINGS, "epochs": 100_000}).fit(blobs(), checkpoint=output / "run.ckpt")
+
+        ranks = start_ranks(2, work)
+        wait_for_training(output)
+        time.sleep(1.0)
+        os.kill(ranks[hanging], signal.SIGSTOP)
+        assert wait_for([ranks[1 - hanging]]) == [1]
+        os.kill(ranks[hanging], signal.SIGKILL)
+        wait_for([ranks[hanging]])
+
+
+def too_many_ranks(folder: Path) -> None:
+    """More processes than batches."""
+    assert wait_for(start_ranks(3, lambda rank: SHADE(**{**SETTINGS, "batch_size": 300}).fit(blobs()))) == [1, 1, 1]
+
+
+def one_fails(folder: Path) -> None:
+    """A rank whose data is wrong says so, and the others end."""
+
+    def work(rank: int) -> None:
+        X = blobs()
+        if rank == 1:
+            X[3, 2] = np.nan
+        SHADE(**SETTINGS).fit(X)
+
+    assert wait_for(start_ranks(2, work)) == [1, 1]
+
+
+CASES = {
+    case.__name__: case
+    for case in (compare_trees, compare_losses, compare_fits, compare_streams, too_many_ranks, one_fails, one_hangs)
+}
+
+if __name__ == "__main__":
+    SHADE(**{**SETTINGS, "n_jobs": 1}).fit(blobs(100))  # compiles, with no thread left after
+    DCTreeClustering(n_jobs=1, selection="branches").fit(blobs(1500, 5))
+    for name, case in CASES.items():
+        sys.stdout.write(f"{name}\n")
+        sys.stdout.flush()
+        case(Path(sys.argv[1]))
+    kill_ranks(Path(sys.argv[1]), int(sys.argv[2]))

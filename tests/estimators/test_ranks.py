@@ -1,0 +1,50 @@
+"""Several processes on one fit: the partition of one process, and no one waits for the dead."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from shade import SHADE
+from shade._distributed import bytes_from_first, rank_and_world, share_of
+from tests.estimators.rank_cases import SETTINGS, blobs
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that can be forked")
+KILLS = os.environ.get("SHADE_RANK_KILLS", "2")
+
+
+def run(*command: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    root = Path(__file__).parents[2]
+    return subprocess.run(
+        [sys.executable, *command], cwd=root, env=environment, capture_output=True, text=True, timeout=600, check=False
+    )
+
+
+def test_ranks_agree_with_one_process_and_never_wait_for_the_dead(tmp_path: Path) -> None:
+    done = run("-m", "tests.estimators.rank_cases", str(tmp_path), KILLS)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("There are 3 processes for 2 batches of 300 rows: start fewer processes") == 3
+    assert "Input X contains NaN in row 3, column 2" in done.stderr
+    assert "This process lost another one of the same fit, which ended or failed: see what that one" in done.stderr
+    assert "Rank 1 has not been heard of for 3 s: rank 0 of 2 ends as well." in done.stderr
+    assert "The process that ranks meet at cannot be reached any more: rank 1 of 2 ends as well." in done.stderr
+
+
+def test_torchrun_restarts_a_fit_from_its_checkpoint(tmp_path: Path) -> None:
+    options = ("--standalone", "--nproc-per-node", "2", "--max-restarts", "1")
+    done = run("-m", "torch.distributed.run", *options, "-m", "tests.estimators.torchrun_case", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    first, second = (np.load(tmp_path / f"labels-{rank}.npy") for rank in range(2))
+    assert np.array_equal(first, second)
+    assert "exitcode  : 3" in done.stderr or "exitcode: 3" in done.stderr, done.stderr
+
+
+def test_a_single_process_is_rank_0_of_1_whatever_torch_knows() -> None:
+    assert rank_and_world() == (0, 1)
+    assert share_of(10) == slice(0, 10)
+    assert bytes_from_first(b"mine") == b"mine"
+    assert len(SHADE(**SETTINGS).fit(blobs(100)).labels_) == 100

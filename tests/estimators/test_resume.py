@@ -1,0 +1,273 @@
+"""Fits that are interrupted, killed or fail, and go on from their checkpoint as if nothing had happened."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from sklearn.datasets import make_blobs
+from torch import nn
+
+from shade import SHADE, _files
+from shade._errors import CheckpointError, ShadeWarning
+from shade.network import Callback, EarlyStopping, Trainer
+from shade.network.checkpoints import read_checkpoint
+
+SETTINGS = {
+    "epochs": 4, "network": (16,), "embedding_size": 2, "batch_size": 50, "selection": "branches", "random_state": 0
+}  # fmt: skip
+KILLS = int(os.environ.get("SHADE_KILLS", "3"))
+
+
+def blobs(n: int = 230, seed: int = 0) -> np.ndarray:
+    return make_blobs(n, 5, centers=3, center_box=(-12, 12), random_state=seed)[0]
+
+
+def losses(model: SHADE) -> list[dict[str, float]]:
+    return [{name: value for name, value in record.items() if name != "seconds"} for record in model.history_]
+
+
+def assert_same(model: SHADE, expected: SHADE) -> None:
+    assert np.array_equal(model.embedding_, expected.embedding_)
+    assert np.array_equal(model.labels_, expected.labels_)
+    assert losses(model) == losses(expected)
+
+
+class StopError(Exception):
+    pass
+
+
+def stop_at_step(monkeypatch: pytest.MonkeyPatch, last: int, error: type[BaseException] = StopError) -> None:
+    """Let training fail in a step."""
+    steps, train_step = 0, Trainer.train_step
+
+    def counted(self: Trainer, batch: object) -> torch.Tensor:
+        nonlocal steps
+        steps += 1
+        if steps > last:
+            raise error
+        return train_step(self, batch)
+
+    monkeypatch.setattr(Trainer, "train_step", counted)
+
+
+def fit_until(last: int, path: Path, settings: dict[str, object], **arguments: object) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        stop_at_step(patch, last)
+        with pytest.raises(StopError):
+            SHADE(**settings).fit(blobs(), checkpoint=path, **{"checkpoint_minutes": 0, **arguments})
+
+
+@pytest.mark.parametrize("last", [0, 1, 4, 5, 7, 13, 20, 27, 38])
+def test_a_fit_that_stopped_anywhere_goes_on_to_the_same_result(last: int, tmp_path: Path) -> None:
+    settings = {**SETTINGS, "ensemble": 2}
+    expected = SHADE(**settings).fit(blobs())
+    fit_until(last, tmp_path / "run.ckpt", settings)
+    assert_same(SHADE(**settings).fit(blobs(), resume=tmp_path / "run.ckpt"), expected)
+    assert [file.name for file in tmp_path.iterdir()] == ["run.ckpt"]
+
+
+@pytest.mark.parametrize("epoch", [1, 2, 4])
+def test_a_fit_that_failed_between_two_epochs_goes_on_to_the_same_result(epoch: int, tmp_path: Path) -> None:
+    def fail(record: dict[str, float]) -> None:
+        if record["epoch"] == epoch:
+            raise StopError
+
+    with pytest.raises(StopError):
+        SHADE(**SETTINGS, callbacks=[fail]).fit(blobs(), checkpoint=tmp_path / "run.ckpt", checkpoint_minutes=0)
+    model = SHADE(**SETTINGS).fit(blobs(), resume=tmp_path / "run.ckpt")
+    assert_same(model, SHADE(**SETTINGS).fit(blobs()))
+
+
+@pytest.mark.parametrize(
+    "options", [{"tree": "complete"}, {"density_weight": 0.0}, {"batch_size": 400, "standardize": False}]
+)
+def test_every_kind_of_training_can_be_resumed(options: dict[str, object], tmp_path: Path) -> None:
+    settings = {**SETTINGS, **options}
+    fit_until(2, tmp_path / "run.ckpt", settings)
+    assert_same(SHADE(**settings).fit(blobs(), resume=tmp_path / "run.ckpt"), SHADE(**settings).fit(blobs()))
+
+
+def test_checkpoints_come_after_epochs_or_minutes(tmp_path: Path) -> None:
+    path = tmp_path / "run.ckpt"
+    fit_until(13, path, SETTINGS, checkpoint_minutes=None, checkpoint_epochs=2)
+    seen: list[float] = []
+    expected = SHADE(**SETTINGS).fit(blobs())
+    model = SHADE(**SETTINGS, callbacks=[lambda record: seen.append(record["epoch"])]).fit(blobs(), resume=path)
+    assert seen == [3, 4]
+    assert_same(model, expected)
+    fit_until(13, path, SETTINGS, checkpoint_minutes=1e9)
+    seen.clear()
+    SHADE(**SETTINGS, callbacks=[lambda record: seen.append(record["epoch"])]).fit(blobs(), resume=path)
+    assert seen == [1, 2, 3, 4]
+
+
+def test_a_finished_fit_resumes_to_the_same_result_and_to_more_epochs(tmp_path: Path) -> None:
+    path = tmp_path / "run.ckpt"
+    expected = SHADE(**SETTINGS).fit(blobs(), checkpoint=path)
+    assert_same(SHADE(**SETTINGS).fit(blobs(), resume=path), expected)
+    longer = {**SETTINGS, "epochs": 6, "selection": "information"}
+    assert_same(SHADE(**longer).fit(blobs(), resume=path), SHADE(**longer).fit(blobs()))
+
+
+def test_a_fit_without_a_seed_goes_on_with_the_seed_it_drew(tmp_path: Path) -> None:
+    settings = {**SETTINGS, "random_state": None, "ensemble": 2}
+    path = tmp_path / "run.ckpt"
+    fit_until(13, path, settings)
+    drawn = read_checkpoint(path).identity["seed"]
+    assert_same(SHADE(**settings).fit(blobs(), resume=path), SHADE(**{**settings, "random_state": drawn}).fit(blobs()))
+
+
+def test_early_stopping_remembers_the_epochs_before(tmp_path: Path) -> None:
+    settings = {**SETTINGS, "epochs": 30, "learning_rate": 0.05}
+    make = lambda: SHADE(**settings, callbacks=[EarlyStopping(patience=3, min_delta=0.3)])  # noqa: E731
+    expected = make().fit(blobs())
+    assert expected.n_iter_ < 30
+    fit_until((expected.n_iter_ - 2) * 5, tmp_path / "run.ckpt", settings)
+    assert_same(make().fit(blobs(), resume=tmp_path / "run.ckpt"), expected)
+    assert_same(make().fit(blobs(), resume=tmp_path / "run.ckpt"), expected)
+
+
+class Dropping(nn.Module):
+    """A module of a user's that draws from torch's own generator and keeps buffers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.down = nn.Sequential(nn.Linear(5, 16), nn.BatchNorm1d(16), nn.Dropout(0.2), nn.Linear(16, 2))
+        self.up = nn.Linear(2, 5)
+
+    def encode(self, x: torch.Tensor) -> torch.Tensor:
+        return self.down(x)
+
+    def decode(self, z: torch.Tensor) -> torch.Tensor:
+        return self.up(z)
+
+
+def test_a_network_with_dropout_and_buffers_goes_on_with_torchs_generator(tmp_path: Path) -> None:
+    with torch.random.fork_rng():
+        torch.manual_seed(7)
+        settings = {**SETTINGS, "network": Dropping()}
+        torch.manual_seed(1)
+        expected = SHADE(**settings).fit(blobs())
+        torch.manual_seed(1)
+        fit_until(7, tmp_path / "run.ckpt", settings)
+        torch.manual_seed(2)
+        assert_same(SHADE(**settings).fit(blobs(), resume=tmp_path / "run.ckpt"), expected)
+
+
+def test_without_such_layers_torchs_generator_is_left_alone(tmp_path: Path) -> None:
+    fit_until(7, tmp_path / "run.ckpt", SETTINGS)
+    before = torch.random.get_rng_state()
+    SHADE(**SETTINGS).fit(blobs(), resume=tmp_path / "run.ckpt")
+    assert torch.equal(torch.random.get_rng_state(), before)
+
+
+class Interrupt(Callback):
+    """Presses Ctrl-C after the third epoch, or raises what it raises."""
+
+    def __init__(self, at_end: bool) -> None:
+        self.at_end = at_end
+
+    def on_epoch_end(self, record: object) -> None:
+        if record["epoch"] == 3:
+            if self.at_end:
+                raise KeyboardInterrupt
+            os.kill(os.getpid(), signal.SIGINT)
+
+
+@pytest.mark.parametrize("at_end", [False, True])
+def test_ctrl_c_leaves_a_checkpoint(at_end: bool, tmp_path: Path) -> None:
+    path = tmp_path / "run.ckpt"
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell ignores it in the background
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            SHADE(**SETTINGS, callbacks=[Interrupt(at_end)]).fit(blobs(), checkpoint=path)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    seen: list[float] = []
+    model = SHADE(**SETTINGS, callbacks=[lambda record: seen.append(record["epoch"])]).fit(blobs(), resume=path)
+    assert seen == [4]
+    assert_same(model, SHADE(**SETTINGS).fit(blobs()))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that can be forked")
+def test_a_killed_fit_goes_on_to_the_same_labels_and_leaves_no_other_file(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "tests.estimators.kill_cases", str(tmp_path), str(KILLS)]
+    done = subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_full_disk_leaves_the_checkpoint_before_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "run.ckpt"
+    writes, fsync = 0, os.fsync
+
+    def full(handle: int) -> None:
+        nonlocal writes
+        writes += 1
+        if writes > 8:
+            raise OSError(28, "No space left on device")
+        fsync(handle)
+
+    monkeypatch.setattr(_files.os, "fsync", full)
+    message = r"The checkpoint .*run.ckpt could not be written: No space left on device. Training goes on"
+    with pytest.warns(ShadeWarning, match=message):
+        expected = SHADE(**SETTINGS).fit(blobs(), checkpoint=path, checkpoint_minutes=0)
+    monkeypatch.undo()
+    assert [file.name for file in tmp_path.iterdir()] == ["run.ckpt"]
+    assert_same(SHADE(**SETTINGS).fit(blobs(), resume=path), expected)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_checkpoint_that_can_never_be_written_stops_the_fit_before_training(tmp_path: Path) -> None:
+    (tmp_path / ".run.ckpt.partial").symlink_to("/dev/full")
+    with pytest.raises(CheckpointError, match=r"run.ckpt cannot be written: No space left on device"):
+        SHADE(**SETTINGS).fit(blobs(), checkpoint=tmp_path / "run.ckpt")
+    with pytest.raises(CheckpointError, match="there is no such folder"):
+        SHADE(**SETTINGS).fit(blobs(), checkpoint=tmp_path / "nowhere" / "run.ckpt")
+
+
+def test_other_data_and_other_parameters_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "run.ckpt"
+    SHADE(**SETTINGS).fit(blobs(), checkpoint=path)
+    with pytest.raises(CheckpointError, match=r"is of data of shape \(230, 5\), not \(231, 5\)\. Give the same, or"):
+        SHADE(**SETTINGS).fit(blobs(231), resume=path)
+    with pytest.raises(CheckpointError, match=r"is of other data: the shape \(230, 5\) is the same, the values"):
+        SHADE(**SETTINGS).fit(blobs(seed=1), resume=path)
+    with pytest.raises(CheckpointError, match=r"is of a fit with batch_size=50, not 60; network=\[16\], not \[17\]\."):
+        SHADE(**{**SETTINGS, "batch_size": 60, "network": (17,)}).fit(blobs(), resume=path)
+    with pytest.raises(CheckpointError, match=r"is of a fit with random_state=0, not 1\."):
+        SHADE(**{**SETTINGS, "random_state": 1}).fit(blobs(), resume=path)
+    with pytest.raises(CheckpointError, match=r"has trained for 4 epochs already, more than epochs=3\."):
+        SHADE(**{**SETTINGS, "epochs": 3}).fit(blobs(), resume=path)
+
+
+def test_files_that_are_no_checkpoints_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "run.ckpt"
+    with pytest.raises(CheckpointError, match=r"There is no checkpoint .*run.ckpt to resume from"):
+        SHADE(**SETTINGS).fit(blobs(), resume=path)
+    SHADE(**SETTINGS).fit(blobs(), checkpoint=path)
+    whole = path.read_bytes()
+    for damaged in (b"", b"nonsense", whole[:100], whole[:-1]):
+        path.write_bytes(damaged)
+        with pytest.raises(CheckpointError, match=r"run.ckpt is no checkpoint of shade, or a damaged one"):
+            SHADE(**SETTINGS).fit(blobs(), resume=path)
+    path.write_bytes(whole.replace(b'format\\": 1', b'format\\": 9', 1))
+    with pytest.raises(CheckpointError, match=r"has format 9, this version of shade reads 1"):
+        SHADE(**SETTINGS).fit(blobs(), resume=path)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"checkpoint_minutes": -1}, r"The 'checkpoint_minutes' parameter of fit must be a float in the range \[0"),
+        ({"checkpoint_epochs": 0}, r"The 'checkpoint_epochs' parameter of fit must be an int in the range \[1, inf\)"),
+        ({"checkpoint": None, "resume": True}, r"resume=True goes on from the file that the 'checkpoint' argument"),
+    ],
+)
+def test_arguments_that_make_no_sense_are_refused(arguments: dict[str, object], message: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=message):
+        SHADE(**SETTINGS).fit(blobs(), **{"checkpoint": tmp_path / "run.ckpt", **arguments})
