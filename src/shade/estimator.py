@@ -160,7 +160,7 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
     >>> from shade import SHADE
     >>> from shade.data import make_three_clusters
     >>> X, _ = make_three_clusters(600, random_state=0)
-    >>> model = SHADE(embedding_size=2, epochs=5, random_state=0).fit(X)
+    >>> model = SHADE(embedding_size=2, ensemble=1, epochs=5, random_state=0).fit(X)
     >>> model.embedding_.shape
     (600, 2)
     """

@@ -101,7 +101,7 @@ def test_what_was_run_is_told(tmp_path, image_model):
         "Quarters",
         "<dd>120</dd>",
         "<dd>64</dd>",
-        "3 epochs in",
+        "6 epochs in",
         "<dt>network</dt><dd>(32,)</dd>",
         "<dt>torch</dt>",
     ]:
