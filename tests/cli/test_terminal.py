@@ -9,9 +9,10 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from tests.cli.commands import QUICK
+from tests.cli.commands import QUICK, run
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a pseudo-terminal")
 
@@ -72,4 +73,23 @@ def test_without_colour_and_interrupted(table: Path, tmp_path: Path) -> None:
     assert "Traceback" not in screen
     assert "training" in screen
     assert not COLOUR.search(screen)
-    assert list(tmp_path.iterdir()) == []
+    assert "the same command with --resume goes on from there" in screen
+    assert [path.name for path in tmp_path.iterdir()] == ["shade-result.checkpoint"]
+
+
+def test_an_interrupted_fit_goes_on_to_the_labels_of_an_undisturbed_one(table: Path, tmp_path: Path) -> None:
+    sent = []
+
+    def interrupt(screen: str, process: subprocess.Popen[bytes]) -> None:
+        if "density" in screen and not sent:
+            sent.append(True)
+            process.send_signal(signal.SIGINT)
+
+    arguments = ["fit", str(table), "--drop-non-numeric", "--missing", "mean", *QUICK, "--epochs", "1500"]
+    assert screen_of([*arguments, "-o", "broken"], tmp_path, interrupt)[1] == 130
+    again = run(*arguments, "-o", tmp_path / "broken", "--resume")
+    assert again.exit_code == 0, again.output
+    assert run(*arguments, "-o", tmp_path / "whole").exit_code == 0
+    broken, whole = (np.load(tmp_path / name / "embedding.npy") for name in ("broken", "whole"))
+    assert np.array_equal(broken, whole)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["broken", "whole"]

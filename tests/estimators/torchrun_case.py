@@ -24,4 +24,5 @@ def main(folder: Path) -> None:
     np.save(folder / f"labels-{os.environ['RANK']}.npy", model.labels_)
 
 
-main(Path(sys.argv[1]))
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from shade._errors import DataError, DeviceError, ShadeError
 from shade.cli.arguments import DataArgument, FolderOption, JsonOption, OverwriteOption, QuietOption
@@ -24,6 +26,9 @@ def fit(
     data: DataArgument,
     output: FolderOption = Path("shade-result"),
     overwrite: OverwriteOption = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on from the checkpoint that an interrupted fit of the same data left.")
+    ] = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
     **options: Any,
@@ -33,7 +38,7 @@ def fit(
     with new_folder(output, overwrite=overwrite) as folder, messages.warnings_as_lines():
         samples = read_and_tell(data, DATA.take(options), messages)
         started = time.perf_counter()
-        model = _train(samples, MODEL.take(options), messages)
+        model = _train(samples, MODEL.take(options), messages, _checkpoint_of(output), resume=resume)
         seconds = round(time.perf_counter() - started, 3)
         summary = _summarise(model, samples, seconds)
 
@@ -41,6 +46,7 @@ def fit(
 
         with writing(output):
             write_results(model, folder, samples.ids, summary, samples, messages)
+    _checkpoint_of(output).unlink(missing_ok=True)
     show_results(summary, output, as_json=as_json)
 
 
@@ -61,7 +67,14 @@ def read_and_tell(data: str, options: dict[str, Any], messages: Messages) -> Sam
     return samples
 
 
-def _train(samples: Samples, parameters: dict[str, Any], messages: Messages) -> SHADE:
+def _checkpoint_of(output: Path) -> Path:
+    """Where training stands, beside the results to come."""
+    return output.with_name(f"{output.name}.checkpoint")
+
+
+def _train(
+    samples: Samples, parameters: dict[str, Any], messages: Messages, checkpoint: Path, *, resume: bool
+) -> SHADE:
     """Fit with progress; what is wrong with parameters is told apart from what is wrong with the data."""
     messages.say("loading torch; compiling kernels takes a little longer the first time")
     from shade.estimator import SHADE
@@ -72,8 +85,14 @@ def _train(samples: Samples, parameters: dict[str, Any], messages: Messages) -> 
         model._check_parameters()
     except ValueError as error:
         raise error if isinstance(error, DeviceError) else UsageError(str(error)) from None
+    if resume and not checkpoint.exists():
+        messages.say(f"note: there is no {checkpoint} to go on from, so training starts anew")
     try:
-        return model.fit(samples.to_features())
+        return model.fit(samples.to_features(), checkpoint=checkpoint, resume=True if resume else None)
+    except KeyboardInterrupt:
+        if checkpoint.exists():
+            messages.say(f"training stands in {checkpoint}: the same command with --resume goes on from there")
+        raise
     except ValueError as error:
         raise error if isinstance(error, ShadeError) else DataError(str(error)) from None
     finally:
