@@ -14,7 +14,7 @@ from shade import SHADE
 COLUMNS = 2000
 CLUSTERS = 5
 SETTINGS = {
-    "network": (32,), "embedding_size": 2, "batch_size": 100, "selection": "information", "random_state": 0
+    "network": (32,), "embedding_size": 2, "ensemble": 1, "tree": "batch", "batch_size": 100, "random_state": 0
 }  # fmt: skip
 
 

@@ -27,7 +27,8 @@ from shade.network.group_trainer import GroupTrainer
 from shade.network.stream_trainer import StreamedRows
 
 SETTINGS = {
-    "epochs": 3, "network": (24,), "embedding_size": 2, "batch_size": 60, "selection": "branches", "random_state": 0
+    "epochs": 3, "network": (24,), "embedding_size": 2, "ensemble": 1,
+    "batch_size": 60, "selection": "branches", "random_state": 0
 }  # fmt: skip
 
 

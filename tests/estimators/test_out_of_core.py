@@ -19,7 +19,8 @@ from shade._memory import available_memory, format_memory, parse_memory
 from tests.estimators.test_resume import StopError, assert_same, stop_at_step
 
 SETTINGS = {
-    "epochs": 2, "network": (16,), "embedding_size": 2, "batch_size": 50, "selection": "branches", "random_state": 0
+    "epochs": 2, "network": (16,), "embedding_size": 2, "ensemble": 1,
+    "batch_size": 50, "selection": "branches", "random_state": 0
 }  # fmt: skip
 
 

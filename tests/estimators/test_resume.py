@@ -18,7 +18,8 @@ from shade.network import Callback, EarlyStopping, Trainer
 from shade.network.checkpoints import read_checkpoint
 
 SETTINGS = {
-    "epochs": 4, "network": (16,), "embedding_size": 2, "batch_size": 50, "selection": "branches", "random_state": 0
+    "epochs": 4, "network": (16,), "embedding_size": 2, "ensemble": 1,
+    "batch_size": 50, "selection": "branches", "random_state": 0
 }  # fmt: skip
 KILLS = int(os.environ.get("SHADE_KILLS", "3"))
 

@@ -9,7 +9,7 @@ from typing import Any, NoReturn, TypeVar
 
 import typer
 
-from shade._errors import DataError, DeviceError, ModelFileError, OutputError, ShadeError
+from shade._errors import CheckpointError, DataError, DeviceError, ModelFileError, OutputError, ShadeError
 
 DONE, FAILED, USAGE, DATA, MODEL, OUTPUT, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
 
@@ -46,7 +46,7 @@ def guarded(command: Command) -> Command:
             _stop(DATA, error)
         except ModelFileError as error:
             _stop(MODEL, error)
-        except OutputError as error:
+        except (OutputError, CheckpointError) as error:
             _stop(OUTPUT, error)
         except ShadeError as error:
             _stop(FAILED, error)

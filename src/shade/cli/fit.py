@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shade._errors import DataError, DeviceError, ShadeError
+from shade._errors import CheckpointError, DataError, DeviceError, ShadeError
 from shade.cli.arguments import DataArgument, FolderOption, JsonOption, OverwriteOption, QuietOption
 from shade.cli.exit_codes import UsageError
 from shade.cli.messages import Messages
@@ -93,6 +93,8 @@ def _train(
         if checkpoint.exists():
             messages.say(f"training stands in {checkpoint}: the same command with --resume goes on from there")
         raise
+    except CheckpointError as error:
+        raise UsageError(f"{error} Leave --resume out to start anew.") if resume else error from None
     except ValueError as error:
         raise error if isinstance(error, ShadeError) else DataError(str(error)) from None
     finally:
