@@ -34,7 +34,7 @@ from shade.stability.assignment import (
     label_new_points,
 )
 from shade.stability.assignment import score_new_points as score_attached
-from shade.stability.evidence import ENOUGH, standard_errors
+from shade.stability.evidence import enough_errors, standard_errors
 from shade.stability.selection import FlatClustering, cut_at_distance, select_clusters, select_n_clusters
 from shade.stability.structure_tree import SELECTIONS, StructureTree, smallest_branch
 
@@ -272,10 +272,10 @@ class TreeClusteringMixin:
         clustering = select_clusters(self.structure_tree_)
         if self.selection == "information" and clustering.n_clusters > 1:
             errors = standard_errors(self.structure_tree_, clustering)
-            if errors < ENOUGH:  # what is enough for one dimension is enough for any
-                errors *= intrinsic_dimension(self._training.points[~self._background], self.n_jobs)
-            if errors < ENOUGH:
-                return select_n_clusters(self.structure_tree_, 1)
+            if errors < enough_errors(1.0):  # what is enough for one dimension is enough for any
+                dimension = intrinsic_dimension(self._training.points[~self._background], self.n_jobs)
+                if errors * dimension < enough_errors(dimension):
+                    return select_n_clusters(self.structure_tree_, 1)
         return clustering
 
     def _set_clustering(self, clustering: FlatClustering) -> None:
