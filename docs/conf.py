@@ -1,0 +1,72 @@
+"""How the pages are built: `make docs`. Nothing is asked of any network."""
+
+import os
+import sys
+from pathlib import Path
+
+os.environ["MPLBACKEND"] = "agg"
+sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
+
+import shade
+
+project = "shade"
+author = "The shade developers"
+copyright = author
+version = release = shade.__version__
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "numpydoc",
+    "matplotlib.sphinxext.plot_directive",
+    "sphinx_copybutton",
+    "sphinx_gallery.gen_gallery",
+    "command_line",
+    "public_names",
+]
+exclude_patterns = ["_build", "recipes"]
+templates_path = ["_templates"]
+default_role = "py:obj"
+add_module_names = False
+autodoc_typehints = "none"  # numpydoc tells the types in words
+autodoc_member_order = "bysource"
+autosummary_generate = True
+autosummary_ignore_module_all = False
+numpydoc_show_class_members = False
+
+html_theme = "furo"
+html_title = "shade"
+html_static_path = ["_static"]
+html_css_files = ["pages.css"]
+html_show_sphinx = False
+html_copy_source = False
+html_show_sourcelink = False
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+
+plot_formats = [("png", 160)]
+plot_html_show_formats = False
+plot_html_show_source_link = False
+plot_include_source = False
+plot_rcparams = {"font.size": 9, "figure.constrained_layout.use": True}
+plot_apply_rcparams = True
+
+sphinx_gallery_conf = {
+    "examples_dirs": "recipes",
+    "gallery_dirs": "gallery",
+    "filename_pattern": "/",
+    # Large packages of others: shown here, run by the tests where they are installed.
+    "ignore_pattern": r"__init__\.py",
+    "run_stale_examples": False,
+    "abort_on_example_error": True,
+    "only_warn_on_example_error": False,
+    "download_all_examples": False,
+    "show_signature": False,
+    "show_memory": False,
+    "min_reported_time": 3600,
+    "remove_config_comments": True,
+    "within_subsection_order": "FileNameSortKey",
+    "capture_repr": (),
+}
+sphinx_gallery_conf["filename_pattern"] = r"^(?!.*(bertopic|umap)).*$"
