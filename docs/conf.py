@@ -1,13 +1,29 @@
 """How the pages are built: `make docs`. Nothing is asked of any network."""
 
+import logging
 import os
 import sys
+from importlib import import_module
+from inspect import ismodule
 from pathlib import Path
 
 os.environ["MPLBACKEND"] = "agg"
+for talkative in ("onnx_ir", "onnxscript"):
+    logging.getLogger(talkative).setLevel(logging.WARNING)
 sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
 
 import shade
+
+# What the examples write, such as a report, is part of the site.
+written = Path(__file__).parent / "_build" / "written"
+written.mkdir(parents=True, exist_ok=True)
+
+# The names in the reference: what each room promises.
+rooms = [shade, *(import_module(f"shade.{name}") for name in (*shade._ROOMS, "experiments"))]
+public = {
+    room.__name__: [name for name in room.__all__ if not ismodule(getattr(room, name)) and name != "__version__"]
+    for room in rooms
+}
 
 project = "shade"
 author = "The shade developers"
@@ -23,6 +39,7 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
     "command_line",
+    "paper_settings",
     "public_names",
 ]
 exclude_patterns = ["_build", "recipes"]
@@ -32,13 +49,14 @@ add_module_names = False
 autodoc_typehints = "none"  # numpydoc tells the types in words
 autodoc_member_order = "bysource"
 autosummary_generate = True
-autosummary_ignore_module_all = False
+autosummary_context = {"public": public}
 numpydoc_show_class_members = False
 
 html_theme = "furo"
 html_title = "shade"
 html_static_path = ["_static"]
 html_css_files = ["pages.css"]
+html_extra_path = [str(written)]
 html_show_sphinx = False
 html_copy_source = False
 html_show_sourcelink = False
@@ -51,14 +69,14 @@ plot_html_show_source_link = False
 plot_include_source = False
 plot_rcparams = {"font.size": 9, "figure.constrained_layout.use": True}
 plot_apply_rcparams = True
+plot_working_directory = str(written)
 
 sphinx_gallery_conf = {
     "examples_dirs": "recipes",
     "gallery_dirs": "gallery",
-    "filename_pattern": "/",
     # Large packages of others: shown here, run by the tests where they are installed.
+    "filename_pattern": r"^(?!.*(bertopic|umap)).*$",
     "ignore_pattern": r"__init__\.py",
-    "run_stale_examples": False,
     "abort_on_example_error": True,
     "only_warn_on_example_error": False,
     "download_all_examples": False,
@@ -69,4 +87,3 @@ sphinx_gallery_conf = {
     "within_subsection_order": "FileNameSortKey",
     "capture_repr": (),
 }
-sphinx_gallery_conf["filename_pattern"] = r"^(?!.*(bertopic|umap)).*$"

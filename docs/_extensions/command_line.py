@@ -1,23 +1,35 @@
-"""`.. command-line::` writes out every command of the typer application with its options."""
+"""`.. command-line::` writes out every command of the typer application with its options; `.. exit-codes::`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from enum import Enum
 from typing import Any
 
-import click
 import typer
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
 from shade.cli.app import app
+from shade.cli.exit_codes import MEANINGS
 
 
 class CommandLine(SphinxDirective):
     """A section a command, a table a group of options."""
 
     def run(self) -> list[nodes.Node]:
-        return self.parse_text_to_nodes("\n".join(_describe(typer.main.get_command(app), "shade")), allow_section_headings=True)
+        lines = _describe(typer.main.get_command(app), "shade")
+        return self.parse_text_to_nodes("\n".join(lines), allow_section_headings=True)
+
+
+class ExitCodes(SphinxDirective):
+    """A table of what the commands answer with."""
+
+    def run(self) -> list[nodes.Node]:
+        lines = [".. list-table::", "   :header-rows: 1", "", "   * - exit code", "     - meaning"]
+        for code, meaning in MEANINGS.items():
+            lines += [f"   * - {code}", f"     - {meaning}"]
+        return self.parse_text_to_nodes("\n".join(lines))
 
 
 def _describe(command: Any, name: str) -> Iterator[str]:
@@ -61,9 +73,8 @@ def _names(parameter: Any) -> str:
 
 def _meaning(parameter: Any) -> str:
     text = (parameter.help or "").strip()
-    if isinstance(parameter.type, click.Choice) or hasattr(parameter.type, "choices"):
-        choices = [getattr(choice, "value", choice) for choice in parameter.type.choices]
-        text += f" One of {', '.join(map(str, choices))}."
+    if isinstance(parameter.default, Enum):
+        text += f" One of {', '.join(choice.value for choice in type(parameter.default))}."
     default = getattr(parameter.default, "value", parameter.default)
     if default not in (None, False, (), [], "") and parameter.show_default:
         text += f" Default: {default}."
@@ -76,4 +87,5 @@ def _escape(text: str) -> str:
 
 def setup(app: Any) -> dict[str, Any]:
     app.add_directive("command-line", CommandLine)
+    app.add_directive("exit-codes", ExitCodes)
     return {"parallel_read_safe": True}
