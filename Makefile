@@ -18,14 +18,14 @@ browser:
 	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && apt-get update -qq && apt-get install -qq -y chromium; } >/dev/null 2>&1 || true
 
 lint: $(VENV)/.dev
-	$(RUN) -m ruff check src tests benchmarks
-	$(RUN) -m ruff format --check src tests benchmarks
+	$(RUN) -m ruff check src tests benchmarks docs
+	$(RUN) -m ruff format --check src tests benchmarks docs
 	$(RUN) -m mypy
 	PYTHONPATH=src $(RUN) -c "import sys; from importlinter.cli import lint_imports_command as lint; sys.argv = ['lint-imports']; lint()"
 
 format: $(VENV)/.dev
-	$(RUN) -m ruff check --fix src tests benchmarks
-	$(RUN) -m ruff format src tests benchmarks
+	$(RUN) -m ruff check --fix src tests benchmarks docs
+	$(RUN) -m ruff format src tests benchmarks docs
 
 # Examples run while the pages are built; a warning is an error; no other machine is asked for anything.
 docs: $(VENV)/.docs

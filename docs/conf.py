@@ -19,9 +19,16 @@ written = Path(__file__).parent / "_build" / "written"
 written.mkdir(parents=True, exist_ok=True)
 
 # The names in the reference: what each room promises.
-rooms = [shade, *(import_module(f"shade.{name}") for name in (*shade._ROOMS, "experiments"))]
+rooms = [
+    shade,
+    *(import_module(f"shade.{name}") for name in (*shade._ROOMS, "experiments")),
+]
 public = {
-    room.__name__: [name for name in room.__all__ if not ismodule(getattr(room, name)) and name != "__version__"]
+    room.__name__: [
+        name
+        for name in room.__all__
+        if not ismodule(getattr(room, name)) and name != "__version__"
+    ]
     for room in rooms
 }
 
@@ -33,7 +40,7 @@ version = release = shade.__version__
 extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
+    "mathml",
     "numpydoc",
     "matplotlib.sphinxext.plot_directive",
     "sphinx_copybutton",
@@ -45,6 +52,7 @@ extensions = [
 exclude_patterns = ["_build", "recipes"]
 templates_path = ["_templates"]
 default_role = "py:obj"
+rst_prolog = ".. currentmodule:: shade"
 add_module_names = False
 autodoc_typehints = "none"  # numpydoc tells the types in words
 autodoc_member_order = "bysource"
@@ -52,6 +60,7 @@ autosummary_generate = True
 autosummary_context = {"public": public}
 numpydoc_show_class_members = False
 
+html_math_renderer = "mathml"
 html_theme = "furo"
 html_title = "shade"
 html_static_path = ["_static"]
@@ -67,7 +76,11 @@ plot_formats = [("png", 160)]
 plot_html_show_formats = False
 plot_html_show_source_link = False
 plot_include_source = False
-plot_rcparams = {"font.size": 9, "figure.constrained_layout.use": True}
+plot_rcparams = {
+    "font.size": 9,
+    "figure.constrained_layout.use": True,
+    "savefig.bbox": "tight",
+}
 plot_apply_rcparams = True
 plot_working_directory = str(written)
 
@@ -86,4 +99,5 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
     "within_subsection_order": "FileNameSortKey",
     "capture_repr": (),
+    "default_thumb_file": str(Path(__file__).parent / "images" / "demo.png"),
 }

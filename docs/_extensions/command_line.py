@@ -8,10 +8,9 @@ from typing import Any
 
 import typer
 from docutils import nodes
-from sphinx.util.docutils import SphinxDirective
-
 from shade.cli.app import app
 from shade.cli.exit_codes import MEANINGS
+from sphinx.util.docutils import SphinxDirective
 
 
 class CommandLine(SphinxDirective):
@@ -26,7 +25,13 @@ class ExitCodes(SphinxDirective):
     """A table of what the commands answer with."""
 
     def run(self) -> list[nodes.Node]:
-        lines = [".. list-table::", "   :header-rows: 1", "", "   * - exit code", "     - meaning"]
+        lines = [
+            ".. list-table::",
+            "   :header-rows: 1",
+            "",
+            "   * - exit code",
+            "     - meaning",
+        ]
         for code, meaning in MEANINGS.items():
             lines += [f"   * - {code}", f"     - {meaning}"]
         return self.parse_text_to_nodes("\n".join(lines))
@@ -38,8 +43,21 @@ def _describe(command: Any, name: str) -> Iterator[str]:
         if getattr(child, "commands", None):
             yield from _describe(child, path)
             continue
-        arguments = " ".join(found.metavar or found.name.upper() for found in child.params if _is_argument(found))
-        yield from ["", path, "-" * len(path), "", child.help.strip(), "", ".. code-block:: console", ""]
+        arguments = " ".join(
+            found.metavar or found.name.upper()
+            for found in child.params
+            if _is_argument(found)
+        )
+        yield from [
+            "",
+            path,
+            "-" * len(path),
+            "",
+            child.help.strip(),
+            "",
+            ".. code-block:: console",
+            "",
+        ]
         yield from [f"   $ {path} [OPTIONS] {arguments}".rstrip(), ""]
         for panel, options in _by_panel(child).items():
             yield from _table(panel, options)
@@ -53,36 +71,52 @@ def _by_panel(command: Any) -> dict[str, list[Any]]:
     panels: dict[str, list[Any]] = {}
     for parameter in command.params:
         if parameter.name != "help":
-            title = "Arguments" if _is_argument(parameter) else getattr(parameter, "rich_help_panel", None) or "Options"
+            title = (
+                "Arguments"
+                if _is_argument(parameter)
+                else getattr(parameter, "rich_help_panel", None) or "Options"
+            )
             panels.setdefault(title, []).append(parameter)
     return panels
 
 
 def _table(panel: str, parameters: list[Any]) -> Iterator[str]:
-    yield from [f".. list-table:: {panel}", "   :class: options", "   :widths: 30 70", ""]
+    yield from [
+        f".. list-table:: {panel}",
+        "   :class: options",
+        "   :widths: 30 70",
+        "",
+    ]
     for parameter in parameters:
-        yield from [f"   * - {_names(parameter)}", f"     - {_escape(_meaning(parameter))}"]
+        yield from [f"   * - {_names(parameter)}", f"     - {_meaning(parameter)}"]
     yield ""
 
 
 def _names(parameter: Any) -> str:
     if _is_argument(parameter):
         return f"``{parameter.metavar or parameter.name.upper()}``"
-    return ", ".join(f"``{name}``" for name in [*parameter.opts, *parameter.secondary_opts])
+    return ", ".join(
+        f"``{name}``" for name in [*parameter.opts, *parameter.secondary_opts]
+    )
 
 
 def _meaning(parameter: Any) -> str:
-    text = (parameter.help or "").strip()
+    text = _escape((parameter.help or "").strip())
     if isinstance(parameter.default, Enum):
-        text += f" One of {', '.join(choice.value for choice in type(parameter.default))}."
+        text += f" One of {', '.join(f'``{choice.value}``' for choice in type(parameter.default))}."
     default = getattr(parameter.default, "value", parameter.default)
     if default not in (None, False, (), [], "") and parameter.show_default:
-        text += f" Default: {default}."
+        text += f" Default: ``{default}``."
     return text
 
 
 def _escape(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("*", "\\*").replace("`", "\\`").replace("_", "\\_")
+    return (
+        text.replace("\\", "\\\\")
+        .replace("*", "\\*")
+        .replace("`", "\\`")
+        .replace("_", "\\_")
+    )
 
 
 def setup(app: Any) -> dict[str, Any]:

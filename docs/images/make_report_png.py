@@ -9,7 +9,9 @@ IMAGES = Path(__file__).parent
 REPORT = IMAGES.parent / "_build" / "written" / "report.html"
 
 with sync_playwright() as running:
-    browser = running.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"])
+    browser = running.chromium.launch(
+        executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"]
+    )
     page = browser.new_page(viewport={"width": 1280, "height": 860})
     page.goto(REPORT.as_uri())
     page.wait_for_timeout(3000)

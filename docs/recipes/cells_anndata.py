@@ -12,8 +12,7 @@ The embedding goes to ``obsm``, where scanpy looks for it, the labels to ``obs``
 import anndata
 import numpy as np
 import pandas as pd
-
-from shade import SHADE
+from shade import SHADE, plots
 
 rng = np.random.default_rng(0)
 levels = rng.gamma(2.0, 1.5, (3, 100))
@@ -43,3 +42,4 @@ print(adata.obs["shade"].value_counts())
 # The genes that mark each cluster:
 
 print(model.explain(adata.to_df(), top=3))
+plots.plot_embedding(adata.obsm["X_shade"], model.labels_)

@@ -13,18 +13,19 @@ import tempfile
 from pathlib import Path
 
 from PIL import Image
-from sklearn.datasets import load_digits
-from sklearn.metrics import adjusted_rand_score
-
 from shade import SHADE, plots
 from shade.data import read_samples
 from shade.report import write_report
+from sklearn.datasets import load_digits
+from sklearn.metrics import adjusted_rand_score
 
 folder = Path(tempfile.mkdtemp())
 digits = load_digits(n_class=4)
 for row, (image, digit) in enumerate(zip(digits.images, digits.target, strict=True)):
     (folder / "images" / str(digit)).mkdir(parents=True, exist_ok=True)
-    Image.fromarray((image * 15).astype("uint8")).save(folder / "images" / str(digit) / f"{row}.png")
+    Image.fromarray((image * 15).astype("uint8")).save(
+        folder / "images" / str(digit) / f"{row}.png"
+    )
 
 samples = read_samples(folder / "images", label="folder")
 print(samples.rows.shape, samples.rows.dtype, samples.ids[:2])
@@ -41,5 +42,7 @@ plots.plot_embedding(model.embedding_, model.labels_)
 # %%
 # The report shows the pictures of each cluster, and lets you choose others. It is one file, which needs no network.
 
-report = write_report(model, folder / "report.html", samples=samples, title="Four digits")
+report = write_report(
+    model, folder / "report.html", samples=samples, title="Four digits"
+)
 print(report.name, f"{report.stat().st_size / 1e6:.1f} MB")

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import numpy as np
 import onnxruntime
-
 from shade import SHADE, load
 from shade.data import make_blobs
 
@@ -28,9 +27,15 @@ model.to_onnx(folder / "encoder.onnx")
 # Where it is served, the embedding needs neither shade nor torch. Standardisation is part of the graph: rows go in as
 # they are.
 
-session = onnxruntime.InferenceSession(folder / "encoder.onnx", providers=["CPUExecutionProvider"])
+session = onnxruntime.InferenceSession(
+    folder / "encoder.onnx", providers=["CPUExecutionProvider"]
+)
 (embedded,) = session.run(["embedding"], {"X": X[:5]})
-print(embedded.shape, "differs from transform by at most", f"{np.abs(embedded - model.transform(X[:5])).max():.0e}")
+print(
+    embedded.shape,
+    "differs from transform by at most",
+    f"{np.abs(embedded - model.transform(X[:5])).max():.0e}",
+)
 
 # %%
 # Labels need the tree, and so the model file. It holds no training data, and loading it executes nothing.

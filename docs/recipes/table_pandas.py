@@ -11,8 +11,7 @@ Names of columns come along, rows keep their own names, and the answer is a tabl
 
 import numpy as np
 import pandas as pd
-
-from shade import SHADE
+from shade import SHADE, plots
 
 rng = np.random.default_rng(0)
 kind = np.repeat([0, 1, 2], 200)
@@ -48,3 +47,4 @@ print(model.explain(features, top=2))
 # New rows get labels from the same tree. Columns are checked by name.
 
 print(model.predict(features.tail(3)))
+plots.plot_embedding(model.embedding_, model.labels_)

@@ -10,11 +10,10 @@ BERTopic takes `DCTreeClustering` where it would take HDBSCAN.
 
 import random
 
+from shade import DCTreeClustering
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
-
-from shade import DCTreeClustering
 
 WORDS = {
     "kitchen": "oven bread flour butter sugar recipe salt dough bake taste",
@@ -22,8 +21,14 @@ WORDS = {
     "space": "orbit rocket planet launch moon satellite probe crater comet gravity",
 }
 chance = random.Random(0)
-documents = [" ".join(chance.sample(words.split(), 6)) for words in WORDS.values() for _ in range(60)]
-vectors = make_pipeline(TfidfVectorizer(), TruncatedSVD(5, random_state=0)).fit_transform(documents)
+documents = [
+    " ".join(chance.sample(words.split(), 6))
+    for words in WORDS.values()
+    for _ in range(60)
+]
+vectors = make_pipeline(
+    TfidfVectorizer(), TruncatedSVD(5, random_state=0)
+).fit_transform(documents)
 clustering = DCTreeClustering()
 
 # %%
