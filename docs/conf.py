@@ -52,7 +52,6 @@ extensions = [
 exclude_patterns = ["_build", "recipes"]
 templates_path = ["_templates"]
 default_role = "py:obj"
-rst_prolog = ".. currentmodule:: shade"
 add_module_names = False
 autodoc_typehints = "none"  # numpydoc tells the types in words
 autodoc_member_order = "bysource"

@@ -8,9 +8,10 @@ from typing import Any
 
 import typer
 from docutils import nodes
+from sphinx.util.docutils import SphinxDirective
+
 from shade.cli.app import app
 from shade.cli.exit_codes import MEANINGS
-from sphinx.util.docutils import SphinxDirective
 
 
 class CommandLine(SphinxDirective):

@@ -5,9 +5,10 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-import shade
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
+
+import shade
 
 
 class PaperSettings(SphinxDirective):

@@ -1,5 +1,6 @@
-from shade import SHADE
 from sklearn.datasets import load_digits
+
+from shade import SHADE
 
 X, y = load_digits(return_X_y=True)  # 1,797 pictures of digits, 64 pixels each
 model = SHADE(epochs=30, random_state=0).fit(X)  # 100 epochs are the default

@@ -2,6 +2,7 @@
 
 import matplotlib.pyplot as plt
 import numpy as np
+
 from shade.density import core_distances
 
 rng = np.random.default_rng(3)

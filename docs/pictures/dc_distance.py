@@ -4,6 +4,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import breadth_first_order
+
 from shade.data import make_moons
 from shade.density import DCTree, minimum_spanning_tree
 

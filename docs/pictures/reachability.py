@@ -1,6 +1,7 @@
 """Two valleys."""
 
 import matplotlib.pyplot as plt
+
 from shade import DCTreeClustering, plots
 from shade.data import make_moons
 

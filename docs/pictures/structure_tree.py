@@ -2,6 +2,7 @@
 
 import matplotlib.pyplot as plt
 import numpy as np
+
 from shade import plots
 from shade.density import DCTree
 from shade.stability import StructureTree, select_clusters

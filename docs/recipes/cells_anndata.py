@@ -12,6 +12,7 @@ The embedding goes to ``obsm``, where scanpy looks for it, the labels to ``obs``
 import anndata
 import numpy as np
 import pandas as pd
+
 from shade import SHADE, plots
 
 rng = np.random.default_rng(0)

@@ -13,11 +13,12 @@ import tempfile
 from pathlib import Path
 
 from PIL import Image
+from sklearn.datasets import load_digits
+from sklearn.metrics import adjusted_rand_score
+
 from shade import SHADE, plots
 from shade.data import read_samples
 from shade.report import write_report
-from sklearn.datasets import load_digits
-from sklearn.metrics import adjusted_rand_score
 
 folder = Path(tempfile.mkdtemp())
 digits = load_digits(n_class=4)

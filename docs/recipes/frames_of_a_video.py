@@ -13,6 +13,7 @@ from pathlib import Path
 
 import av
 import numpy as np
+
 from shade import SHADE, plots
 from shade.data import read_samples
 

@@ -13,10 +13,11 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from torch import nn
+
 from shade import SHADE, load, plots
 from shade.data import make_moons
 from shade.network import EarlyStopping
-from torch import nn
 
 
 class Forgetful(nn.Module):

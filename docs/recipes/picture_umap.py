@@ -2,15 +2,16 @@
 UMAP for a picture
 ==================
 
-The embedding has more than two dimensions, since clusters need room. UMAP draws it; the clusters stay those of `SHADE`.
+The embedding has more than two dimensions, since clusters need room. UMAP draws it; the clusters stay those of SHADE.
 """
 
 # %%
 # Clustering the picture instead would cluster what UMAP left of the data.
 
 import umap
-from shade import SHADE, plots
 from sklearn.datasets import load_digits
+
+from shade import SHADE, plots
 
 X, digit = load_digits(n_class=5, return_X_y=True)
 model = SHADE(epochs=30, random_state=0).fit(X)

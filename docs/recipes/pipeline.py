@@ -2,18 +2,19 @@
 In a scikit-learn pipeline
 ==========================
 
-`SHADE` is a clusterer and a transformer, so it may stand at the end of a pipeline or in its middle.
+`~shade.SHADE` is a clusterer and a transformer, so it may stand at the end of a pipeline or in its middle.
 """
 
 # %%
 # At the end, after whatever the data needs:
 
 import numpy as np
-from shade import SHADE, plots
 from sklearn.datasets import load_wine
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import QuantileTransformer
+
+from shade import SHADE, plots
 
 wine, cultivar = load_wine(return_X_y=True, as_frame=True)
 wine.iloc[::20, 3] = np.nan

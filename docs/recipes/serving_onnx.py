@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import onnxruntime
+
 from shade import SHADE, load
 from shade.data import make_blobs
 

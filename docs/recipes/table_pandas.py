@@ -11,6 +11,7 @@ Names of columns come along, rows keep their own names, and the answer is a tabl
 
 import numpy as np
 import pandas as pd
+
 from shade import SHADE, plots
 
 rng = np.random.default_rng(0)

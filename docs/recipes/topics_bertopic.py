@@ -2,7 +2,7 @@
 Topics with BERTopic
 ====================
 
-BERTopic takes `DCTreeClustering` where it would take HDBSCAN.
+BERTopic takes `~shade.DCTreeClustering` where it would take HDBSCAN.
 """
 
 # %%
@@ -10,10 +10,11 @@ BERTopic takes `DCTreeClustering` where it would take HDBSCAN.
 
 import random
 
-from shade import DCTreeClustering
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
+
+from shade import DCTreeClustering
 
 WORDS = {
     "kitchen": "oven bread flour butter sugar recipe salt dough bake taste",
