@@ -22,10 +22,18 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.chdir(tmp_path)
 
-    def run_recipe(name: str) -> dict[str, Any]:
-        return runpy.run_path(str(RECIPES / f"{name}.py"), run_name="__main__")
+    def run_recipe(name: str, folder: Path = RECIPES) -> dict[str, Any]:
+        return runpy.run_path(str(folder / f"{name}.py"), run_name="__main__")
 
     return run_recipe
+
+
+def test_the_first_steps(run: Any) -> None:
+    pytest.importorskip("bokeh", reason="needs bokeh (the report extra)")
+    pytest.importorskip("matplotlib", reason="needs matplotlib (the plots extra)")
+    scope = run("first_steps", RECIPES.parent / "examples")
+    assert scope["ten"].n_clusters_ == 10
+    assert Path("report.html").exists()
 
 
 def test_a_table_with_pandas(run: Any) -> None:
