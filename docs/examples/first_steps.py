@@ -16,9 +16,7 @@ from shade.data import Samples
 from shade.report import write_report
 
 print(model.explain(X, top=2))  # which features set each cluster apart
-plots.plot_stability(
-    model.structure_tree_
-)  # how good other numbers of clusters would be
+plots.plot_stability(model.structure_tree_)  # how good other numbers would be
 plots.plot_embedding(model.embedding_, model.labels_)  # the clusters
 
 # All of it, and the pictures of each cluster, to explore in a browser:

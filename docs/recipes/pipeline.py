@@ -39,6 +39,4 @@ print(embedding.fit_transform(wine).iloc[:3, :4])
 classifier = make_pipeline(embedding, LogisticRegression(max_iter=1000)).fit(
     wine, cultivar
 )
-print(
-    f"{classifier.score(wine, cultivar):.2f} of the training rows are told from the embedding"
-)
+print(f"accuracy on the training rows: {classifier.score(wine, cultivar):.2f}")
