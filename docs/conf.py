@@ -94,7 +94,7 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "show_signature": False,
     "show_memory": False,
-    "min_reported_time": 3600,
+    "write_computation_times": False,
     "remove_config_comments": True,
     "within_subsection_order": "FileNameSortKey",
     "capture_repr": (),
