@@ -95,6 +95,7 @@ sphinx_gallery_conf = {
     "show_signature": False,
     "show_memory": False,
     "write_computation_times": False,
+    "min_reported_time": 3600,
     "remove_config_comments": True,
     "within_subsection_order": "FileNameSortKey",
     "capture_repr": (),
