@@ -1,10 +1,11 @@
 # make demo: install and see the first clusters.  make test: install and run the whole suite.  make lint: style, types, layers.
+# make docs: the pages, in docs/_build/html.
 # All paths are relative and every program runs as `python -m`, so a path with a space in it works.
 PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
 
-.PHONY: demo test lint format bench clean browser
+.PHONY: demo test lint format docs bench clean browser
 
 demo: $(VENV)/.plots
 	$(RUN) -m shade demo
@@ -17,14 +18,19 @@ browser:
 	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && apt-get update -qq && apt-get install -qq -y chromium; } >/dev/null 2>&1 || true
 
 lint: $(VENV)/.dev
-	$(RUN) -m ruff check src tests benchmarks
-	$(RUN) -m ruff format --check src tests benchmarks
+	$(RUN) -m ruff check src tests benchmarks docs
+	$(RUN) -m ruff format --check src tests benchmarks docs
 	$(RUN) -m mypy
 	PYTHONPATH=src $(RUN) -c "import sys; from importlinter.cli import lint_imports_command as lint; sys.argv = ['lint-imports']; lint()"
 
 format: $(VENV)/.dev
-	$(RUN) -m ruff check --fix src tests benchmarks
-	$(RUN) -m ruff format src tests benchmarks
+	$(RUN) -m ruff check --fix src tests benchmarks docs
+	$(RUN) -m ruff format src tests benchmarks docs
+
+# Examples run while the pages are built; a warning is an error; no other machine is asked for anything.
+docs: $(VENV)/.docs
+	$(RUN) -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	@echo "docs/_build/html/index.html"
 
 # The programs that shade is measured against live in an environment of their own: quitefastmst is under the AGPL and is
 # only run there, for comparison. ClustPy asks for torchvision, which what is measured here does not use.
@@ -38,7 +44,7 @@ bench: .venv-bench/.bench
 	touch $@
 
 clean:
-	rm -rf $(VENV) .venv-bench build dist shade-demo .coverage* .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-bench build dist docs/_build docs/api docs/gallery shade-demo .coverage* .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # A stamp a set of extras: nothing is asked of the network again until the requirements change.
 $(VENV)/.plots: pyproject.toml constraints.txt | $(VENV)/bin/python
@@ -47,6 +53,10 @@ $(VENV)/.plots: pyproject.toml constraints.txt | $(VENV)/bin/python
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(RUN) -m pip install --quiet -c constraints.txt -e '.[dev]'
+	touch $@ $(VENV)/.plots
+
+$(VENV)/.docs: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(RUN) -m pip install --quiet -c constraints.txt -e '.[docs]'
 	touch $@ $(VENV)/.plots
 
 # Debian keeps venv in a package of its own.

@@ -1,0 +1,23 @@
+"""
+UMAP for a picture
+==================
+
+The embedding has more than two dimensions, since clusters need room. UMAP draws it; the clusters stay those of SHADE.
+"""
+
+# %%
+# Clustering the picture instead would cluster what UMAP left of the data.
+
+import umap
+from sklearn.datasets import load_digits
+
+from shade import SHADE, plots
+
+X, digit = load_digits(n_class=5, return_X_y=True)
+model = SHADE(epochs=30, random_state=0).fit(X)
+picture = umap.UMAP(n_neighbors=15, random_state=0, n_jobs=1).fit_transform(
+    model.embedding_
+)
+plots.plot_embedding(picture, model.labels_).set_title(
+    "Embedding of SHADE, drawn by UMAP"
+)
