@@ -86,9 +86,11 @@ def resolve_device(device: str) -> torch.device:
     """Turn the 'device' parameter into a torch device that is there."""
     import torch
 
+    if device in ("auto", "cuda") and torch.cuda.is_available():
+        # Processes that were started together on one machine take a device each.
+        own = int(os.environ.get("LOCAL_RANK", "0")) % torch.cuda.device_count()
+        return torch.device(f"cuda:{own}" if own else "cuda")
     if device == "auto":
-        if torch.cuda.is_available():
-            return torch.device("cuda")
         return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
     try:
         resolved = torch.device(device)
