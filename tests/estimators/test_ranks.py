@@ -43,6 +43,19 @@ def test_torchrun_restarts_a_fit_from_its_checkpoint(tmp_path: Path) -> None:
     assert "exitcode  : 3" in done.stderr or "exitcode: 3" in done.stderr, done.stderr
 
 
+def test_the_command_line_under_torchrun_writes_once(tmp_path: Path) -> None:
+    np.savetxt(
+        tmp_path / "rows.csv", blobs(), delimiter=",", header="a,b,c,d,e,f"[: 2 * blobs().shape[1] - 1], comments=""
+    )
+    command = ("-m", "shade", "fit", str(tmp_path / "rows.csv"), "-o", str(tmp_path / "out"))
+    quick = ("--epochs", "2", "--network", "16", "--batch-size", "60", "--random-state", "0")
+    done = run("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", *command, *quick)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("clusters found") == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "rows.csv"]
+    assert (tmp_path / "out" / "model.shade").exists()
+
+
 def test_a_single_process_is_rank_0_of_1_whatever_torch_knows() -> None:
     assert rank_and_world() == (0, 1)
     assert share_of(10) == slice(0, 10)

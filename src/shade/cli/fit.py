@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -34,12 +36,16 @@ def fit(
     **options: Any,
 ) -> None:
     """Train on data, cluster it, and write the model, labels, embedding, summary and report into a folder."""
-    messages = Messages(quiet=quiet)
-    with new_folder(output, overwrite=overwrite) as folder, messages.warnings_as_lines():
+    first = os.environ.get("RANK", "0") == "0"  # of the processes that torchrun starts, one speaks and writes
+    messages = Messages(quiet=quiet or not first)
+    place = new_folder(output, overwrite=overwrite) if first else nullcontext(None)
+    with place as folder, messages.warnings_as_lines():
         samples = read_and_tell(data, DATA.take(options), messages)
         started = time.perf_counter()
         model = _train(samples, MODEL.take(options), messages, _checkpoint_of(output), resume=resume)
         seconds = round(time.perf_counter() - started, 3)
+        if folder is None:
+            return
         summary = _summarise(model, samples, seconds)
 
         from shade.cli.results import show_results, write_results
