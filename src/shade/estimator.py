@@ -400,7 +400,9 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
 
         self.training_tree_ = self.tree
         if self.tree == "auto":
-            self.training_tree_ = "complete" if tree_is_bearable(rows.shape, device) else "batch"
+            self.training_tree_ = (
+                "complete" if tree_is_bearable(rows.shape, self.epochs * self.ensemble, device) else "batch"
+            )
             try:
                 return plan()
             except MemoryBudgetError:

@@ -26,15 +26,18 @@ from shade.network.stream_trainer import StreamedRows, StreamTrainer
 if TYPE_CHECKING:
     from shade.estimator import SHADE
 
-MOST_PAIRED_ENTRIES = {"cpu": 4e12, "cuda": 1e15}  # columns times pairs of rows: minutes for a tree of all data
+# Work for a tree of all data, in columns times pairs of rows: a few seconds at once, and about as long as an epoch
+# takes for each epoch of each network.
+FEW_PAIRED_ENTRIES = 1e11
+PAIRED_ENTRIES_AN_EPOCH = {"cpu": 2e10, "cuda": 5e12}
 MOST_BATCH_ROWS_ON_CUDA = 4096  # a row of a batch's matrix is held by one program of a kernel
 
 
-def tree_is_bearable(shape: tuple[int, ...], device: torch.device) -> bool:
-    """Whether the tree of all data takes no longer than training would."""
+def tree_is_bearable(shape: tuple[int, ...], epochs: int, device: torch.device) -> bool:
+    """Whether the tree of all data takes about as long as so many epochs at most."""
     entries = float(shape[0]) ** 2 * shape[1]
-    few = entries <= MOST_PAIRED_ENTRIES["cuda" if device.type == "cuda" else "cpu"]
-    return few or choose_algorithm(*shape) == "kd_tree"
+    an_epoch = PAIRED_ENTRIES_AN_EPOCH["cuda" if device.type == "cuda" else "cpu"]
+    return entries <= max(FEW_PAIRED_ENTRIES, epochs * an_epoch) or choose_algorithm(*shape) == "kd_tree"
 
 
 def make_trainer(

@@ -88,9 +88,11 @@ def test_images_and_rows_of_bytes_share_one_deviation() -> None:
 
 def test_the_tree_of_all_data_is_left_out_where_it_would_take_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
     X, _ = groups_and_noise(30, 600)
-    monkeypatch.setattr("shade.training.MOST_PAIRED_ENTRIES", {"cpu": 1e6, "cuda": 1e6})
+    monkeypatch.setattr("shade.training.FEW_PAIRED_ENTRIES", 1e6)
+    monkeypatch.setattr("shade.training.PAIRED_ENTRIES_AN_EPOCH", {"cpu": 1e6, "cuda": 1e6})
     model = SHADE(**{**QUICK, "epochs": 2}).fit(X)
     assert model.training_tree_ == "batch"
     assert not model._background.any()
     assert SHADE(**{**QUICK, "epochs": 2}, tree="complete").fit(X).training_tree_ == "complete"
+    assert SHADE(**{**QUICK, "epochs": 30}).fit(X).training_tree_ == "complete"  # where training takes longer still
     assert SHADE(**{**QUICK, "epochs": 2}).fit(X[:, :8]).training_tree_ == "complete"  # a kd-tree is quick
