@@ -257,10 +257,11 @@ class TreeClusteringMixin:
 
     def _tree_of(self, points: FloatArray) -> DCTree:
         """The tree of the points; background joins it an octave above everything, a row at a time."""
+        device = tree_device(self.device)
+        if not self._background.any():
+            return DCTree.from_points(points, self.min_points, n_jobs=self.n_jobs, device=device)
         rows, background = np.flatnonzero(~self._background), np.flatnonzero(self._background)
-        spanning = minimum_spanning_tree(
-            points[rows], self.min_points, n_jobs=self.n_jobs, device=tree_device(self.device)
-        )
+        spanning = minimum_spanning_tree(points[rows], self.min_points, n_jobs=self.n_jobs, device=device)
         edges = np.column_stack([np.full(len(background), rows[0]), background])
         top = np.full(len(background), 2.0 * spanning.weights.max())
         return DCTree.from_spanning_tree(
