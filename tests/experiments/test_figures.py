@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from shade._errors import ShadeError
-from shade.experiments import TABLES, Outcome, RunStore, Samples, figures
+from shade.experiments import TABLES, BenchmarkSamples, Outcome, RunStore, figures
 from shade.experiments.store import Run, pack_labels
 
 
@@ -50,7 +50,7 @@ def test_figures_of_runs(store: RunStore, tmp_path: Path, name: str, table: str,
 
 @pytest.mark.parametrize("name", ["1", "2"])
 def test_figures_of_the_three_clusters(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str) -> None:
-    def project(method: object, samples: Samples, seed: int = 0, device: str = "auto") -> Outcome:
+    def project(method: object, samples: BenchmarkSamples, seed: int = 0, device: str = "auto") -> Outcome:
         return Outcome(samples.y, samples.y, samples.X[:, :2])
 
     monkeypatch.setattr(figures, "run_method", project)
@@ -65,7 +65,9 @@ def test_the_confusion_matrix_of_har(store: RunStore, tmp_path: Path, monkeypatc
     with pytest.raises(ShadeError, match="no runs of SHADE on har"):
         figures.draw_figure("har", database=store.path)
     y = np.arange(60) % 6
-    monkeypatch.setattr(figures, "load_samples", lambda name: Samples(name, np.zeros((60, 2)), y, 6, "feature"))
+    monkeypatch.setattr(
+        figures, "load_samples", lambda name: BenchmarkSamples(name, np.zeros((60, 2)), y, 6, "feature")
+    )
     store.add(Run("t", "har_recomputed", "SHADE", "{}", "", 0, ari_1nn=0.5, labels=pack_labels(y // 3)))
     figure = figures.draw_figure("har", database=store.path)
     assert [label.get_text() for label in figure.axes[0].get_xticklabels()] == list(figures.HAR_NAMES)

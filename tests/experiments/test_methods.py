@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 import shade
 from shade._errors import ShadeError
 from shade.data import make_blobs
-from shade.experiments import METHODS, Method, Samples, load_samples
+from shade.experiments import METHODS, BenchmarkSamples, Method, load_samples
 from shade.experiments.baselines import assign_nearest
 from shade.experiments.methods import run_method, shorten
 
@@ -19,9 +19,9 @@ SMALL = {"epochs": 1, "network": [4], "embedding_size": 2}
 
 
 @pytest.fixture(scope="module")
-def blobs() -> Samples:
+def blobs() -> BenchmarkSamples:
     X, y = make_blobs(200, n_clusters=3, n_features=4, random_state=0)
-    return Samples("blobs", X, y, 3, "feature")
+    return BenchmarkSamples("blobs", X, y, 3, "feature")
 
 
 def test_equal_parameters_have_equal_keys_whatever_their_order() -> None:
@@ -42,7 +42,7 @@ def test_an_unknown_method_is_refused_with_those_there_are() -> None:
     [("SHADE", shade.PAPER), ("default", {}), ("autoencoder", {**shade.PAPER, "density_weight": 0.0})],
 )
 def test_shade_gets_its_settings_the_normalisation_of_the_data_and_the_seed(
-    blobs: Samples, name: str, settings: dict[str, object]
+    blobs: BenchmarkSamples, name: str, settings: dict[str, object]
 ) -> None:
     outcome = run_method(Method(name, SMALL), blobs, seed=3, device="cpu")
     model = shade.SHADE(**{**settings, "standardize": "feature", **SMALL}, random_state=3, device="cpu")
@@ -52,7 +52,7 @@ def test_shade_gets_its_settings_the_normalisation_of_the_data_and_the_seed(
 
 
 @pytest.mark.parametrize("name", ["HDBSCAN", "PCA HDBSCAN"])
-def test_hdbscan_finds_blobs_and_its_noise_is_assigned(blobs: Samples, name: str) -> None:
+def test_hdbscan_finds_blobs_and_its_noise_is_assigned(blobs: BenchmarkSamples, name: str) -> None:
     outcome = run_method(Method(name), blobs, seed=0, device="cpu")
     assert outcome.labels.max() == 2
     assert outcome.assigned.min() == 0
@@ -60,7 +60,7 @@ def test_hdbscan_finds_blobs_and_its_noise_is_assigned(blobs: Samples, name: str
 
 
 @pytest.mark.parametrize("name", ["DEC", "IDEC", "DCN", "DDC", "DipDECK", "DipEncoder", "ClustPy SHADE"])
-def test_clustpy_methods_run(blobs: Samples, name: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_clustpy_methods_run(blobs: BenchmarkSamples, name: str, capfd: pytest.CaptureFixture[str]) -> None:
     if importlib.util.find_spec("clustpy") is None:
         with pytest.raises(ImportError, match="pip install --no-deps clustpy"):
             run_method(Method(name), blobs, seed=0, device="cpu")
@@ -84,7 +84,7 @@ def test_epochs_are_cut_for_methods_that_train() -> None:
 
 
 def test_images_have_their_channels_first_for_networks() -> None:
-    samples = Samples("x", np.zeros((5, 6, 7, 3)), np.zeros(5, int), 1, "global")
+    samples = BenchmarkSamples("x", np.zeros((5, 6, 7, 3)), np.zeros(5, int), 1, "global")
     assert samples.channels_first.shape == (5, 3, 6, 7) and samples.rows.shape == (5, 126)
 
 

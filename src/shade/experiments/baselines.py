@@ -22,7 +22,7 @@ import numpy as np
 from shade._arrays import AnyArray, IntArray
 from shade._parallel import resolve_device
 from shade.density.search import make_search
-from shade.experiments.samples import Samples
+from shade.experiments.samples import BenchmarkSamples
 
 # The setup of the paper, section "Experiment Details": the same for all methods.
 BATCH_SIZE = 500
@@ -56,10 +56,12 @@ def load_clustpy() -> Any:
         return importlib.import_module("clustpy.deep")
 
 
-def run_clustpy(name: str) -> Callable[[Samples, Mapping[str, Any], int, str], tuple[IntArray, AnyArray]]:
+def run_clustpy(name: str) -> Callable[[BenchmarkSamples, Mapping[str, Any], int, str], tuple[IntArray, AnyArray]]:
     """A method of ClustPy with the setup of the paper; returns labels and embedding."""
 
-    def run(samples: Samples, parameters: Mapping[str, Any], seed: int, device: str) -> tuple[IntArray, AnyArray]:
+    def run(
+        samples: BenchmarkSamples, parameters: Mapping[str, Any], seed: int, device: str
+    ) -> tuple[IntArray, AnyArray]:
         deep = load_clustpy()
         if deep is None:
             raise ImportError(f"{name} needs ClustPy: pip install --no-deps clustpy (see shade.experiments.baselines)")
@@ -80,7 +82,7 @@ def run_clustpy(name: str) -> Callable[[Samples, Mapping[str, Any], int, str], t
     return run
 
 
-def _settings_of(name: str, samples: Samples) -> dict[str, Any]:
+def _settings_of(name: str, samples: BenchmarkSamples) -> dict[str, Any]:
     settings: dict[str, Any] = {"batch_size": BATCH_SIZE, "embedding_size": EMBEDDING_SIZE}
     if name in _GIVEN_K:
         settings["n_clusters"] = samples.n_clusters
@@ -93,10 +95,14 @@ def _settings_of(name: str, samples: Samples) -> dict[str, Any]:
     return settings
 
 
-def run_hdbscan(representation: str) -> Callable[[Samples, Mapping[str, Any], int, str], tuple[IntArray, AnyArray]]:
+def run_hdbscan(
+    representation: str,
+) -> Callable[[BenchmarkSamples, Mapping[str, Any], int, str], tuple[IntArray, AnyArray]]:
     """scikit-learn's HDBSCAN on the standardised data, its principal components, or UMAP; labels and points."""
 
-    def run(samples: Samples, parameters: Mapping[str, Any], seed: int, device: str) -> tuple[IntArray, AnyArray]:
+    def run(
+        samples: BenchmarkSamples, parameters: Mapping[str, Any], seed: int, device: str
+    ) -> tuple[IntArray, AnyArray]:
         from sklearn.cluster import HDBSCAN
 
         points = _represent(samples.standardized(), representation, seed)

@@ -19,7 +19,7 @@ from shade import __version__
 from shade.density.dc_tree import DCTree
 from shade.experiments.baselines import MIN_POINTS
 from shade.experiments.methods import Method, Outcome, run_method
-from shade.experiments.samples import Samples, load_samples
+from shade.experiments.samples import BenchmarkSamples, load_samples
 from shade.experiments.store import Run, pack_labels
 from shade.metrics import dcsi_score, disco_score, measure_agreement
 
@@ -49,7 +49,7 @@ def measure_run(
     return Run(**facts, finished=datetime.now(UTC).isoformat(timespec="seconds"))  # type: ignore[arg-type]
 
 
-def _measure(samples: Samples, outcome: Outcome, tree: DCTree | None) -> dict[str, object]:
+def _measure(samples: BenchmarkSamples, outcome: Outcome, tree: DCTree | None) -> dict[str, object]:
     embedding = np.asarray(outcome.embedding, np.float64)
     return {
         **asdict(measure_agreement(samples.y, outcome.labels, outcome.assigned)),

@@ -14,7 +14,7 @@ from shade._arrays import AnyArray, IntArray
 from shade._errors import ShadeError, ShadeWarning
 from shade.density.dc_tree import DCTree
 from shade.experiments.baselines import assign_nearest, run_clustpy, run_hdbscan
-from shade.experiments.samples import Samples
+from shade.experiments.samples import BenchmarkSamples
 
 
 @dataclass(frozen=True)
@@ -73,11 +73,13 @@ class Outcome:
 class Recipe:
     """How a method is run, and whether seeds change what it finds."""
 
-    run: Callable[[Samples, Mapping[str, Any], int, str, int | None], Outcome]
+    run: Callable[[BenchmarkSamples, Mapping[str, Any], int, str, int | None], Outcome]
     random: bool = True
 
 
-def run_method(method: Method, samples: Samples, seed: int, device: str = "auto", n_jobs: int | None = None) -> Outcome:
+def run_method(
+    method: Method, samples: BenchmarkSamples, seed: int, device: str = "auto", n_jobs: int | None = None
+) -> Outcome:
     """Run a method once."""
     return METHODS[method.name].run(samples, method.parameters, seed, device, n_jobs)
 
@@ -89,7 +91,9 @@ def shorten(method: Method, epochs: int) -> Method:
 
 
 def _shade(settings: Mapping[str, Any]) -> Recipe:
-    def run(samples: Samples, parameters: Mapping[str, Any], seed: int, device: str, n_jobs: int | None) -> Outcome:
+    def run(
+        samples: BenchmarkSamples, parameters: Mapping[str, Any], seed: int, device: str, n_jobs: int | None
+    ) -> Outcome:
         from shade.estimator import SHADE
 
         chosen = {**settings, "standardize": samples.standardize, **parameters}
@@ -103,9 +107,11 @@ def _shade(settings: Mapping[str, Any]) -> Recipe:
 
 
 def _baseline(
-    baseline: Callable[[Samples, Mapping[str, Any], int, str], tuple[IntArray, AnyArray]], random: bool = True
+    baseline: Callable[[BenchmarkSamples, Mapping[str, Any], int, str], tuple[IntArray, AnyArray]], random: bool = True
 ) -> Recipe:
-    def run(samples: Samples, parameters: Mapping[str, Any], seed: int, device: str, n_jobs: int | None) -> Outcome:
+    def run(
+        samples: BenchmarkSamples, parameters: Mapping[str, Any], seed: int, device: str, n_jobs: int | None
+    ) -> Outcome:
         labels, embedding = baseline(samples, parameters, seed, device)
         return Outcome(labels, assign_nearest(labels, embedding), embedding)
 

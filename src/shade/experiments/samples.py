@@ -20,7 +20,7 @@ THREE_CLUSTERS = "three_clusters"
 
 
 @dataclass(frozen=True)
-class Samples:
+class BenchmarkSamples:
     """Samples with their truth, and how they are z-normalised for every method alike."""
 
     name: str
@@ -46,18 +46,18 @@ class Samples:
 
 
 @lru_cache(maxsize=1)
-def load_samples(name: str, folder: str | os.PathLike[str] | None = None) -> Samples:
+def load_samples(name: str, folder: str | os.PathLike[str] | None = None) -> BenchmarkSamples:
     """Load a dataset by name, or generate one of a sweep: densired_noise_0.3, densired_features_500, three_clusters."""
     if name == THREE_CLUSTERS:
         X, y = make_three_clusters(3000, random_state=0)
-        return Samples(name, X, y, 3, "feature")
+        return BenchmarkSamples(name, X, y, 3, "feature")
     found = re.fullmatch(r"densired_(noise|features)_([0-9.]+)", name)
     if found:
         by_noise = found[1] == "noise"
         X, y = make_densired(noise_share=float(found[2])) if by_noise else make_densired(n_features=int(found[2]))
-        return Samples(name, X.astype(np.float32), y, 10, "feature")
+        return BenchmarkSamples(name, X.astype(np.float32), y, 10, "feature")
     dataset = load_dataset(name, folder=folder)
-    return Samples(name, dataset.X, dataset.y, dataset.info.n_clusters, dataset.info.standardize)
+    return BenchmarkSamples(name, dataset.X, dataset.y, dataset.info.n_clusters, dataset.info.standardize)
 
 
 def is_at_hand(name: str, folder: str | os.PathLike[str] | None = None) -> bool:
