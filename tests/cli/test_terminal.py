@@ -58,6 +58,12 @@ def test_a_terminal_shows_a_bar_with_losses_and_time(table: Path, tmp_path: Path
     assert [path.name for path in tmp_path.iterdir()] == ["shade-result"]
 
 
+def test_the_demo_shows_a_bar_too(tmp_path: Path) -> None:
+    screen, code = screen_of(["demo", "--samples", "60", "--epochs", "3"], tmp_path)
+    assert code == 0, screen
+    assert all(word in screen for word in ("training", "3/3", "density", "clusters found"))
+
+
 def test_without_colour_and_interrupted(table: Path, tmp_path: Path) -> None:
     sent = []
 

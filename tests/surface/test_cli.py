@@ -1,14 +1,11 @@
 """The command line, as a program."""
 
 import csv
-import os
-import pty
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
-import pytest
 from typer.testing import CliRunner
 
 import shade
@@ -55,31 +52,6 @@ def test_the_demo_keeps_results_and_messages_apart(tmp_path: Path) -> None:
     ]  # fmt: skip
     assert "two linked rings" in finished.stderr
     assert (tmp_path / "shade-demo" / "labels.npy").exists()
-
-
-@pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a pseudo-terminal")
-def test_the_demo_shows_a_bar_on_a_terminal(tmp_path: Path) -> None:
-    main, other = pty.openpty()
-    command = [sys.executable, "-m", "shade", "demo", "--samples", "60", "--epochs", "3"]
-    environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "120"}
-    with subprocess.Popen(command, cwd=tmp_path, stdout=other, stderr=other, env=environment) as process:
-        os.close(other)
-        screen = b""
-        while True:
-            try:
-                part = os.read(main, 4096)
-            except OSError:
-                break
-            if not part:
-                break
-            screen += part
-    os.close(main)
-    assert process.returncode == 0
-    text = screen.decode()
-    assert "training" in text
-    assert "3/3" in text
-    assert "density" in text
-    assert "clusters found" in text
 
 
 def test_a_report_is_written_beside_the_model(tmp_path: Path) -> None:
