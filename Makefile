@@ -29,6 +29,7 @@ format: $(VENV)/.dev
 
 # Examples run while the pages are built; a warning is an error; no other machine is asked for anything.
 docs: $(VENV)/.docs
+	rm -rf docs/api # pages of names that are gone
 	$(RUN) -m sphinx -W --keep-going -q -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
