@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shade._errors import CheckpointError, DataError, DeviceError, ShadeError
+from shade._errors import CheckpointError, DataError, DeviceError, OutputError, ShadeError
 from shade._memory import parse_memory
 from shade.cli.arguments import DataArgument, FolderOption, JsonOption, OverwriteOption, QuietOption
 from shade.cli.exit_codes import UsageError
@@ -52,8 +52,12 @@ def fit(
 
         from shade.cli.results import show_results, write_results
 
-        with writing(output):
-            write_results(model, folder, samples.ids, summary, samples, messages)
+        try:
+            with writing(output):
+                write_results(model, folder, samples.ids, summary, samples, messages)
+        except OutputError:
+            _tell_of_checkpoint(_checkpoint_of(output), messages)
+            raise
     _checkpoint_of(output).unlink(missing_ok=True)
     show_results(summary, output, as_json=as_json)
 
@@ -80,6 +84,11 @@ def _checkpoint_of(output: Path) -> Path:
     return output.with_name(f"{output.name}.checkpoint")
 
 
+def _tell_of_checkpoint(checkpoint: Path, messages: Messages) -> None:
+    if checkpoint.exists():
+        messages.say(f"training stands in {checkpoint}: the same command with --resume goes on from there")
+
+
 def _train(samples: Samples, parameters: dict[str, Any], fitting: dict[str, Any], messages: Messages) -> SHADE:
     """Fit with progress; what is wrong with parameters is told apart from what is wrong with the data."""
     messages.say("loading torch")
@@ -99,8 +108,7 @@ def _train(samples: Samples, parameters: dict[str, Any], fitting: dict[str, Any]
     try:
         return model.fit(samples.to_features(), **fitting)
     except KeyboardInterrupt:
-        if checkpoint.exists():
-            messages.say(f"training stands in {checkpoint}: the same command with --resume goes on from there")
+        _tell_of_checkpoint(checkpoint, messages)
         raise
     except CheckpointError as error:
         raise UsageError(f"{error} Leave --resume out to start anew.") if resume else error from None

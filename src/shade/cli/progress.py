@@ -95,7 +95,7 @@ class TrainingLines(_Stages):
         self._network += 1
         self._epochs = epochs
         self._started = time.monotonic()
-        self._say(f"{self._stage}: {epochs} epochs")
+        self._say(f"{self._stage}: {epochs} epoch{'' if epochs == 1 else 's'}")
 
     def on_epoch_end(self, record: EpochRecord) -> None:
         """Now and then, say how far it is."""
