@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from shade import DCTreeClustering
-from tests.estimators.rank_cases import blobs
+from tests.estimators.rank_cases import blobs, wait_for_training
 
 HOSTS = {"shade-a": "10.213.47.1", "shade-b": "10.213.47.2"}
 LINK = "shadelink"
@@ -51,10 +51,14 @@ def start_host(host: str, case: str, *arguments: str) -> subprocess.Popen[str]:
         "--rdzv-endpoint", f"{HOSTS['shade-a']}:29613", "--local-addr", HOSTS[host],
         "--rdzv-conf", f"is_host={int(host == 'shade-a')}",  # the name of the machine leads to no address here
     )  # fmt: skip
+    return start_python(host, "-m", "torch.distributed.run", *options, "-m", case, *arguments)
+
+
+def start_python(host: str, *arguments: str, **variables: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        ["ip", "netns", "exec", host, sys.executable, "-m", "torch.distributed.run", *options, "-m", case, *arguments],
+        ["ip", "netns", "exec", host, sys.executable, *arguments],
         cwd=Path(__file__).parents[2],
-        env={**os.environ, "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": LINK},
+        env={**os.environ, "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": LINK, **variables},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -84,3 +88,27 @@ def test_two_hosts_give_the_partition_of_one_and_restart_from_the_checkpoint_of_
     assert len(trees) == 2
     for found in trees:
         assert np.array_equal(found, expected)
+
+
+@pytest.mark.usefixtures("hosts")
+def test_a_host_that_vanishes_ends_the_fit_on_both_within_a_minute(tmp_path: Path) -> None:
+    endless = (
+        "import sys; from shade import SHADE; from tests.estimators.rank_cases import SETTINGS, blobs; "
+        "SHADE(**{**SETTINGS, 'epochs': 10**7}).fit(blobs(), checkpoint=sys.argv[1])"
+    )
+    checkpoint = tmp_path / "run.ckpt"
+    variables = {"WORLD_SIZE": "2", "MASTER_ADDR": HOSTS["shade-a"], "MASTER_PORT": "29614"}
+    running = [
+        start_python(host, "-c", endless, str(checkpoint), RANK=str(rank), LOCAL_RANK="0", **variables)
+        for rank, host in enumerate(HOSTS)
+    ]
+    try:
+        wait_for_training(tmp_path)
+        ip("-n", "shade-b", "link", "set", LINK, "down")
+        texts = [process.communicate(timeout=60)[0] for process in running]
+    finally:
+        for process in running:
+            process.kill()
+    assert [process.returncode for process in running] == [1, 1], texts
+    assert "Rank 1 has not been heard of for 40 s: rank 0 of 2 ends as well." in texts[0]
+    assert "The process that ranks meet at cannot be reached any more: rank 1 of 2 ends as well." in texts[1]
