@@ -11,10 +11,8 @@ several equally light edges is found may depend on timing, the weights of the tr
 import numpy as np
 
 from shade._kernels.compile import kernel
-from shade._kernels.kd_tree import STACK, bound_points, exact_distance, limit, push_children
+from shade._kernels.kd_tree import EVERY_LANE, STACK, bound_points, exact_distance, limit, push_children
 from shade._kernels.lanes import LANES, LEAF, lanes_near_box, lowest_lane, point_lanes
-
-EVERY_LANE = (1 << LEAF) - 1
 
 
 @kernel
@@ -131,16 +129,18 @@ def search_leaves(
                 continue
             if node_component[node] >= 0 and node_component[node] == shared:
                 continue
+            parent = stack_parent[depth]
+            waiting = EVERY_LANE
+            if parent >= 0:
+                waiting = lanes_near_box(leaves, begin // LEAF, boxes, parent, node - children[parent], furthest)
+            if waiting == 0:
+                continue
             if node < inner:
                 depth = push_children(
                     boxes, children, node, frame, widest, near, order, stack_node, stack_parent, stack_bound, depth
                 )
                 continue
-            parent = stack_parent[depth]
             leaf = first[node] // LEAF
-            waiting = EVERY_LANE
-            if parent >= 0:
-                waiting = lanes_near_box(leaves, begin // LEAF, boxes, parent, node - children[parent], furthest)
             while waiting != 0:
                 j = lowest_lane(waiting)
                 waiting &= waiting - 1

@@ -16,6 +16,8 @@ from shade._kernels.compile import kernel
 from shade._kernels.lanes import LANES, LEAF, box_lanes, lanes_near_box, lowest_lane, point_lanes
 
 STACK = 512  # a search holds at most sixteen pending nodes a level, and there are fewer than 32 levels
+SAMPLE = 64  # points that decide in which column a node is split
+EVERY_LANE = (1 << LEAF) - 1
 LEFT_LANES = (1 << LEAF // 2) - 1
 LARGEST_SINGLE = np.float32(np.finfo(np.float32).max)  # below the infinity of lanes without a point
 
@@ -48,19 +50,23 @@ def select_middle(indices, values, start, stop, middle):
 
 @kernel
 def widest_column(columns, indices, start, stop):
-    """The column with the largest extent over indices[start:stop]."""
+    """The column in which some of the points indices[start:stop] vary most."""
     widest = 0
-    extent = -1.0
+    largest = -1.0
+    step = max(1, (stop - start) // SAMPLE)
     for column in range(columns.shape[0]):
         row = columns[column]
-        low = row[indices[start]]
-        high = low
-        for position in range(start + 1, stop):
+        total = 0.0
+        squares = 0.0
+        count = 0
+        for position in range(start, stop, step):
             value = row[indices[position]]
-            low = min(low, value)
-            high = max(high, value)
-        if high - low > extent:
-            extent = high - low
+            total += value
+            squares += value * value
+            count += 1
+        variance = squares - total * total / count
+        if variance > largest:
+            largest = variance
             widest = column
     return widest
 
@@ -84,12 +90,19 @@ def split_level(columns, indices, starts, level, start_node, stop_node):
 
 
 @kernel
-def fill_leaves(singles, leaves):
-    """Lay the points of each leaf out by column; lanes without a point are infinitely far."""
-    leaves[-1] = np.inf
-    for i in range(singles.shape[0]):
-        for column in range(singles.shape[1]):
-            leaves[i // LEAF, column, i % LEAF] = singles[i, column]
+def lay_out(rows, columns, indices, points, singles, leaves, start, stop):
+    """Copy the points of the leaves start … stop − 1 in the order of the tree, in `leaves` by column.
+
+    Lanes without a point are infinitely far.
+    """
+    for leaf in range(start, stop):
+        leaves[leaf] = np.inf
+        for position in range(leaf * LEAF, min((leaf + 1) * LEAF, indices.shape[0])):
+            i = indices[position]
+            for column in range(rows.shape[1]):
+                points[position, column] = rows[i, column]
+                singles[position, column] = columns[column, i]
+                leaves[leaf, column, position - leaf * LEAF] = columns[column, i]
 
 
 @kernel
@@ -307,6 +320,7 @@ def neighbours_in_leaves(
             widest = max(widest, furthest[j])
         bound_points(singles, begin, active[:count], frame)
         stack_node[0] = 0
+        stack_parent[0] = -1
         stack_bound[0] = 0.0
         depth = 1 if inner > 0 else 0
         while depth > 0:
@@ -314,14 +328,18 @@ def neighbours_in_leaves(
             node = stack_node[depth]
             if stack_bound[depth] > widest or node == own:
                 continue
+            parent = stack_parent[depth]
+            waiting = EVERY_LANE
+            if parent >= 0:
+                waiting = lanes_near_box(leaves, begin // LEAF, boxes, parent, node - children[parent], furthest)
+            if waiting == 0:
+                continue
             if node < inner:
                 depth = push_children(
                     boxes, children, node, frame, widest, near, order, stack_node, stack_parent, stack_bound, depth
                 )
                 continue
-            parent = stack_parent[depth]
             leaf = first[node] // LEAF
-            waiting = lanes_near_box(leaves, begin // LEAF, boxes, parent, node - children[parent], furthest)
             while waiting != 0:
                 j = lowest_lane(waiting)
                 waiting &= waiting - 1

@@ -18,6 +18,7 @@ from shade._kernels import boruvka, kd_tree, prim
 from shade._kernels.lanes import LANES, LEAF
 from shade._parallel import run_chunks
 
+SAMPLE = 1024  # points that stand for all where nothing exact is asked for
 BLOCK_ENTRIES = 1 << 22  # scalar products held at a time: 32 MB
 FEW_POINTS = 1024  # comparing all pairs is fastest up to here
 FEW_COLUMNS = 24  # a kd-tree prunes well up to here
@@ -47,7 +48,8 @@ class KDTree:
     def from_points(cls, points: FloatArray, n_jobs: int | None = None) -> KDTree:
         """Build a tree of which all leaves have the same depth, and all but the last are full."""
         n, dimensions = points.shape
-        shift = np.median(points, axis=0)  # float32 is finest around it, where most points are
+        # About the median float32 is finest, where most points are; some of the points tell where that is.
+        shift = np.median(points[:: max(1, n // SAMPLE)], axis=0)
         moved = points - shift
         extent = float(np.abs(moved).max())
         scale = 1.0 / extent if extent > 1e-300 else 1.0
@@ -71,12 +73,14 @@ class KDTree:
         last = np.concatenate([starts[level, 1 : (1 << level) + 1] for level in kept])
         inner = len(first) - (1 << halvings)
         children = np.concatenate([[1], 1 + (1 << top) + LANES * np.arange(inner)])[:inner]
-        singles = np.ascontiguousarray(columns.T[indices])
+        ordered, singles = np.empty((n, dimensions)), np.empty((n, dimensions), np.float32)
         leaves = np.empty((-(-n // LEAF), dimensions, LEAF), np.float32)
-        kd_tree.fill_leaves(singles, leaves)
+        run_chunks(
+            kd_tree.lay_out, points, columns, indices, ordered, singles, leaves, count=len(leaves), n_jobs=n_jobs
+        )
         boxes = np.empty((inner, dimensions, 2, LANES), np.float32)
         kd_tree.fill_boxes(singles, children, first, last, boxes)
-        return cls(indices, points[indices], singles, leaves, boxes, children, first, last, shift, scale, axes)
+        return cls(indices, ordered, singles, leaves, boxes, children, first, last, shift, scale, axes)
 
     def arrays(self, largest: float = 1.0) -> tuple[Any, ...]:
         """What the kernels take, in their order; `largest` bounds the float32 coordinates of the queries."""
