@@ -63,9 +63,7 @@ class KDTree:
         starts[0, 0] = 0
         indices = np.arange(n)
         for level in range(halvings):
-            run_chunks(
-                kd_tree.split_level, columns, indices, starts, level, count=1 << level, n_jobs=n_jobs, few=2
-            )
+            run_chunks(kd_tree.split_level, columns, indices, starts, level, count=1 << level, n_jobs=n_jobs, few=2)
         # A node of the tree has its descendants four halvings below as children, the root those that are left over.
         top = (halvings - 1) % 4 + 1
         kept = [0, *range(top, halvings + 1, 4)]
