@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from ctypes.util import find_library
-from typing import TYPE_CHECKING, Any
+from threading import Event
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from shade._errors import DeviceError
 
 if TYPE_CHECKING:
     import torch
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 # Matrix products round differently on different numbers of threads, and training amplifies the last bit. Training
 # on a CPU therefore always runs on one: a seed gives the same labels whatever the thread count, other cores prepare
@@ -51,6 +55,28 @@ def run_chunks(
     with ThreadPoolExecutor(threads) as pool:
         for future in [pool.submit(kernel, *arguments, start, stop) for start, stop in slices]:
             future.result()
+
+
+def run_together(function: Callable[[Item, Event], Result], items: Sequence[Item], threads: int) -> list[Result]:
+    """Call function(item, interruption) for each item, on several threads if told; results in order.
+
+    When one fails, or at Ctrl-C, the interruption is set, and the others are waited for.
+    """
+    interruption = Event()
+    if threads == 1 or len(items) == 1:
+        return [function(item, interruption) for item in items]
+    with ThreadPoolExecutor(min(threads, len(items))) as pool:
+        futures = [pool.submit(function, item, interruption) for item in items]
+        try:
+            wait(futures, return_when=FIRST_EXCEPTION)
+        finally:  # nothing is left to interrupt when all went well
+            interruption.set()
+            for future in futures:
+                future.cancel()
+    errors = [error for future in futures if not future.cancelled() and (error := future.exception()) is not None]
+    for error in sorted(errors, key=lambda error: isinstance(error, KeyboardInterrupt)):
+        raise error  # what failed, before those that were interrupted for it
+    return [future.result() for future in futures]
 
 
 @contextmanager

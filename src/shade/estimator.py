@@ -126,7 +126,8 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
     random_state : int, RandomState, Generator or None, default=None
         One seed, one result on a class of device, whatever the number of threads.
     n_jobs : int, optional
-        Number of threads for the trees; all cores if None. The result does not depend on it.
+        Number of threads for the trees, and of networks that train side by side on a CPU; all cores if None. The result
+        does not depend on it.
     verbose : int, default=0
         0 silent, 1 a progress bar, 2 a line an epoch.
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from torch import nn
 
 from shade._arrays import SingleArray
 from shade._distributed import rank_and_world
-from shade._parallel import training_threads
+from shade._parallel import count_threads, run_together, training_threads
 from shade._seeds import spawn_seeds
 from shade.capacity import FitPlan
 from shade.density.dc_tree import DCTree
@@ -78,7 +80,10 @@ def make_stream_trainer(model: SHADE, rows: Any, plan: FitPlan, device: torch.de
 def train_networks(
     model: SHADE, make: Callable[..., Trainer], seed: int, checkpoints: Checkpoints | None
 ) -> list[TrainResult]:
-    """Train each network of the ensemble from its own seed."""
+    """Train each network of the ensemble from its own seed, side by side where cores and callbacks allow it.
+
+    A network trains on one thread in either case, so that its weights are the same.
+    """
     settings = TrainSettings(
         epochs=model.epochs,
         batch_size=model.batch_size,
@@ -92,22 +97,33 @@ def train_networks(
     callbacks = [as_callback(callback) for callback in model.callbacks] + verbosity_callbacks(model.verbose)
     if rank_and_world()[0] > 0:
         callbacks = []
-    results = []
-    with training_threads():
-        for member, own in enumerate(spawn_seeds(seed, model.ensemble)):
-            generator = torch.Generator().manual_seed(int(own.generate_state(1, np.uint64)[0] >> 1))
-            network = build_network(
+    seeds = spawn_seeds(seed, model.ensemble)
+    watched = [[callback.of_network(member, len(seeds)) for callback in callbacks] for member in range(len(seeds))]
+
+    def train(member: int, interruption: Event) -> TrainResult:
+        own = seeds[member]
+        generator = torch.Generator().manual_seed(int(own.generate_state(1, np.uint64)[0] >> 1))
+        trainer = make(
+            network=build_network(
                 model.network, model._network_shape(), model.embedding_size, generator, fresh=member > 0
-            )
-            trainer = make(
-                network=network,
-                settings=settings,
-                random=np.random.default_rng(own),
-                callbacks=callbacks,
-                checkpoints=None if checkpoints is None else checkpoints.of_member(member),
-            )
-            result = trainer.fit()
-            if model.ensemble > 1:
-                result.history[:] = [{"network": member, **record} for record in result.history]
-            results.append(result)
-    return results
+            ),
+            settings=settings,
+            random=np.random.default_rng(own),
+            callbacks=[own or shared for own, shared in zip(watched[member], callbacks, strict=True)],
+            checkpoints=None if checkpoints is None else checkpoints.of_member(member),
+            interruption=interruption,
+        )
+        result = trainer.fit()
+        if model.ensemble > 1:
+            result.history[:] = [{"network": member, **record} for record in result.history]
+        return result
+
+    # A module of the user's may draw from torch's only generator, and samples elsewhere have a device of their own.
+    together = (
+        getattr(make, "func", None) is Trainer
+        and make.keywords["samples"].device.type == "cpu"  # type: ignore[attr-defined]
+        and not isinstance(model.network, nn.Module)
+        and all(own is not None for owns in watched for own in owns)
+    )
+    with training_threads():
+        return run_together(train, range(len(seeds)), threads=count_threads(model.n_jobs) if together else 1)

@@ -41,7 +41,7 @@ def test_the_kd_tree_is_complete_and_tightly_bounded(seed: int) -> None:
     )
     inner = len(tree.children)
     np.testing.assert_array_equal(
-        np.concatenate([tree.groups[:, c].ravel()[: len(X)] for c in range(X.shape[1])]), tree.singles.T.ravel()
+        np.concatenate([tree.leaves[:, c].ravel()[: len(X)] for c in range(X.shape[1])]), tree.singles.T.ravel()
     )
     assert (tree.first[0], tree.last[0]) == (0, len(X))
     for node in range(inner):

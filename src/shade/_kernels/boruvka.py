@@ -11,8 +11,8 @@ several equally light edges is found may depend on timing, the weights of the tr
 import numpy as np
 
 from shade._kernels.compile import kernel
-from shade._kernels.kd_tree import LARGEST_LEAF, STACK, bound_points, exact_distance, limit, push_children
-from shade._kernels.lanes import LANES, lanes_near_box, lowest_lane, point_lanes
+from shade._kernels.kd_tree import EVERY_LANE, STACK, bound_points, exact_distance, limit, push_children
+from shade._kernels.lanes import LANES, LEAF, lanes_near_box, lowest_lane, point_lanes
 
 
 @kernel
@@ -64,33 +64,22 @@ def settle_neighbours(index, core, partner):
 
 
 @kernel
-def scan_edges(
-    points, groups, first, last, scale, margin, singles, core, component, partner, reach, component_bound, i, node, near
-):
-    """Let point i look for a lighter edge to the points of a leaf, and tell its component."""
+def scan_edges(points, leaf, lanes, core, component, partner, reach, i):
+    """Let point i look for a lighter edge to those points of a leaf."""
     own = component[i]
-    if component_bound[own] < reach[i]:
-        reach[i] = component_bound[own]
-        partner[i] = -1
-    furthest = limit(reach[i], scale, margin)
-    for group in range(first[node] // LANES, (last[node] + LANES - 1) // LANES):
-        lanes = point_lanes(groups, group, singles, i, furthest, near)
-        while lanes != 0:
-            position = group * LANES + lowest_lane(lanes)
-            lanes &= lanes - 1
-            if component[position] != own and core[position] < reach[i]:
-                weight = max(exact_distance(points, position, points, i), core[i], core[position])
-                if weight < reach[i]:
-                    reach[i] = weight
-                    partner[i] = position
-                    furthest = limit(weight, scale, margin)
-    if partner[i] >= 0 and reach[i] < component_bound[own]:
-        component_bound[own] = reach[i]
+    while lanes != 0:
+        position = leaf * LEAF + lowest_lane(lanes)
+        lanes &= lanes - 1
+        if component[position] != own and core[position] < reach[i]:
+            weight = max(exact_distance(points, position, points, i), core[i], core[position])
+            if weight < reach[i]:
+                reach[i] = weight
+                partner[i] = position
 
 
 @kernel
 def search_leaves(
-    points, groups, boxes, children, first, last, scale, margin, singles, core, node_core, component, node_component,
+    points, leaves, boxes, children, first, last, scale, margin, singles, core, node_core, component, node_component,
     partner, reach, component_bound, start, stop,
 ):  # fmt: skip
     """Find the lightest outgoing edge of the points in the leaves start … stop − 1 that may improve their component.
@@ -105,8 +94,8 @@ def search_leaves(
     near = np.empty(LANES, np.float32)
     order = np.empty(LANES, np.float32)
     frame = np.empty((3, 1, singles.shape[1]), np.float32)
-    furthest = np.empty(LARGEST_LEAF, np.float32)
-    active = np.empty(LARGEST_LEAF, np.bool_)
+    furthest = np.empty(LEAF, np.float32)
+    active = np.empty(LEAF, np.bool_)
     for own in range(inner + start, inner + stop):
         begin = first[own]
         count = last[own] - begin
@@ -140,26 +129,37 @@ def search_leaves(
                 continue
             if node_component[node] >= 0 and node_component[node] == shared:
                 continue
+            parent = stack_parent[depth]
+            waiting = EVERY_LANE
+            if parent >= 0:
+                waiting = lanes_near_box(leaves, begin // LEAF, boxes, parent, node - children[parent], furthest)
+            if waiting == 0:
+                continue
             if node < inner:
                 depth = push_children(
                     boxes, children, node, frame, widest, near, order, stack_node, stack_parent, stack_bound, depth
                 )
                 continue
-            parent = stack_parent[depth]
-            for part in range(0, count, LANES):
-                waiting = (1 << LANES) - 1
-                if parent >= 0:
-                    group = (begin + part) // LANES
-                    waiting = lanes_near_box(groups, group, boxes, parent, node - children[parent], furthest, part)
-                while waiting != 0:
-                    j = part + lowest_lane(waiting)
-                    waiting &= waiting - 1
-                    i = begin + j
-                    if j < count and active[j] and reach[i] > core[i]:  # no edge is lighter than the core distance
-                        scan_edges(
-                            points, groups, first, last, scale, margin, singles, core, component, partner, reach,
-                            component_bound, i, node, near,
-                        )  # fmt: skip
+            leaf = first[node] // LEAF
+            while waiting != 0:
+                j = lowest_lane(waiting)
+                waiting &= waiting - 1
+                i = begin + j
+                if j >= count or not active[j]:
+                    continue
+                own_component = component[i]
+                if node_component[node] == own_component:
+                    continue
+                if component_bound[own_component] < reach[i]:
+                    reach[i] = component_bound[own_component]
+                    partner[i] = -1
+                    furthest[j] = limit(reach[i], scale, margin)
+                if reach[i] > core[i]:  # no edge is lighter than the core distance
+                    lanes = point_lanes(leaves, leaf, singles, i, furthest[j])
+                    if lanes != 0:
+                        scan_edges(points, leaf, lanes, core, component, partner, reach, i)
+                        if partner[i] >= 0 and reach[i] < component_bound[own_component]:
+                            component_bound[own_component] = reach[i]
             widest = np.float32(-1.0)
             heaviest = 0.0
             for j in range(count):

@@ -2,10 +2,10 @@
 
 Nodes are numbered level by level, the leaves last; the children of node i are children[i] and the up to fifteen after
 it, and inner nodes are those that `children` has. Leaves start at multiples of their capacity, so all but the last are
-full, and their points lie in `groups` in the order of the tree.
+full, and their points lie in `leaves` in the order of the tree.
 
 What is pruned, and which points of a leaf are looked at, is decided in float32 on centred and scaled copies of the
-points, sixteen boxes or points at a time (`lanes`); a margin covers all that rounding can do (`limit`). Whatever passes
+points, sixteen boxes or a leaf at a time (`lanes`); a margin covers all that rounding can do (`limit`). Whatever passes
 is measured again in float64, column by column, so the results are exact to the last bit and the same as those of every
 other algorithm here. All distances are squared.
 """
@@ -13,10 +13,12 @@ other algorithm here. All distances are squared.
 import numpy as np
 
 from shade._kernels.compile import kernel
-from shade._kernels.lanes import LANES, box_lanes, lanes_near_box, lowest_lane, point_lanes
+from shade._kernels.lanes import LANES, LEAF, box_lanes, lanes_near_box, lowest_lane, point_lanes
 
-LARGEST_LEAF = 64  # points, a multiple of the lanes
 STACK = 512  # a search holds at most sixteen pending nodes a level, and there are fewer than 32 levels
+SAMPLE = 64  # points that decide in which column a node is split
+EVERY_LANE = (1 << LEAF) - 1
+LEFT_LANES = (1 << LEAF // 2) - 1
 LARGEST_SINGLE = np.float32(np.finfo(np.float32).max)  # below the infinity of lanes without a point
 
 
@@ -48,25 +50,29 @@ def select_middle(indices, values, start, stop, middle):
 
 @kernel
 def widest_column(columns, indices, start, stop):
-    """The column with the largest extent over indices[start:stop]."""
+    """The column in which some of the points indices[start:stop] vary most."""
     widest = 0
-    extent = -1.0
+    largest = -1.0
+    step = max(1, (stop - start) // SAMPLE)
     for column in range(columns.shape[0]):
         row = columns[column]
-        low = row[indices[start]]
-        high = low
-        for position in range(start + 1, stop):
+        total = 0.0
+        squares = 0.0
+        count = 0
+        for position in range(start, stop, step):
             value = row[indices[position]]
-            low = min(low, value)
-            high = max(high, value)
-        if high - low > extent:
-            extent = high - low
+            total += value
+            squares += value * value
+            count += 1
+        variance = squares - total * total / count
+        if variance > largest:
+            largest = variance
             widest = column
     return widest
 
 
 @kernel
-def split_level(columns, indices, starts, capacity, level, start_node, stop_node):
+def split_level(columns, indices, starts, level, start_node, stop_node):
     """Halve the nodes start_node … stop_node − 1 of a level: the points of node i are indices[starts[level, i]] ….
 
     The left half gets whole leaves, as many as the right one or one more.
@@ -74,8 +80,8 @@ def split_level(columns, indices, starts, capacity, level, start_node, stop_node
     for node in range(start_node, stop_node):
         start = starts[level, node]
         stop = starts[level, node + 1]
-        leaves = (stop - start + capacity - 1) // capacity
-        middle = min(start + (leaves + 1) // 2 * capacity, stop)
+        leaves = (stop - start + LEAF - 1) // LEAF
+        middle = min(start + (leaves + 1) // 2 * LEAF, stop)
         if middle < stop:
             column = widest_column(columns, indices, start, stop)
             select_middle(indices, columns[column], start, stop, middle)
@@ -84,12 +90,19 @@ def split_level(columns, indices, starts, capacity, level, start_node, stop_node
 
 
 @kernel
-def fill_groups(singles, groups):
-    """Lay the points out in groups, by column; lanes without a point are infinitely far."""
-    groups[:] = np.inf
-    for i in range(singles.shape[0]):
-        for column in range(singles.shape[1]):
-            groups[i // LANES, column, i % LANES] = singles[i, column]
+def lay_out(rows, columns, indices, points, singles, leaves, start, stop):
+    """Copy the points of the leaves start … stop − 1 in the order of the tree, in `leaves` by column.
+
+    Lanes without a point are infinitely far.
+    """
+    for leaf in range(start, stop):
+        leaves[leaf] = np.inf
+        for position in range(leaf * LEAF, min((leaf + 1) * LEAF, indices.shape[0])):
+            i = indices[position]
+            for column in range(rows.shape[1]):
+                points[position, column] = rows[i, column]
+                singles[position, column] = columns[column, i]
+                leaves[leaf, column, position - leaf * LEAF] = columns[column, i]
 
 
 @kernel
@@ -186,25 +199,21 @@ def insert_neighbour(index, distance, i, k, position, value):
 
 
 @kernel
-def scan_leaf(
-    points, groups, first, last, scale, margin, queries, singles, i, k, node, furthest, near, out_index, out_distance
-):
-    """Put the points of a leaf that are among the nearest of query i into its list; returns how far it has to look."""
-    for group in range(first[node] // LANES, (last[node] + LANES - 1) // LANES):
-        lanes = point_lanes(groups, group, singles, i, furthest, near)
-        while lanes != 0:
-            position = group * LANES + lowest_lane(lanes)
-            lanes &= lanes - 1
-            value = exact_distance(points, position, queries, i)
-            if value < out_distance[i, k - 1]:
-                insert_neighbour(out_index, out_distance, i, k, position, value)
-                furthest = limit(out_distance[i, k - 1], scale, margin)
+def insert_lanes(points, leaf, lanes, scale, margin, queries, i, k, furthest, out_index, out_distance):
+    """Put those points of a leaf that are among the nearest of query i into its list; returns how far it has to look."""
+    while lanes != 0:
+        position = leaf * LEAF + lowest_lane(lanes)
+        lanes &= lanes - 1
+        value = exact_distance(points, position, queries, i)
+        if value < out_distance[i, k - 1]:
+            insert_neighbour(out_index, out_distance, i, k, position, value)
+            furthest = limit(out_distance[i, k - 1], scale, margin)
     return furthest
 
 
 @kernel
 def nearest_points(
-    points, groups, boxes, children, first, last, scale, margin, queries, singles, k, out_index, out_distance, start,
+    points, leaves, boxes, children, first, last, scale, margin, queries, singles, k, out_index, out_distance, start,
     stop,
 ):  # fmt: skip
     """The k nearest points of each query, nearest first (a query among the points finds itself)."""
@@ -229,10 +238,11 @@ def nearest_points(
                 lanes = box_lanes(boxes, node, singles, singles, i, furthest, near)
                 depth = push_lanes(lanes, near, children[node], stack_node, stack_bound, depth)
                 continue
-            furthest = scan_leaf(
-                points, groups, first, last, scale, margin, queries, singles, i, k, node, furthest, near,
-                out_index, out_distance,
-            )  # fmt: skip
+            leaf = first[node] // LEAF
+            lanes = point_lanes(leaves, leaf, singles, i, furthest)
+            furthest = insert_lanes(
+                points, leaf, lanes, scale, margin, queries, i, k, furthest, out_index, out_distance
+            )
 
 
 @kernel
@@ -273,12 +283,12 @@ def push_children(boxes, children, node, frame, widest, near, order, stack_node,
 
 @kernel
 def neighbours_in_leaves(
-    points, groups, boxes, children, first, last, scale, margin, singles, k, out_index, out_distance, start, stop
+    points, leaves, boxes, children, first, last, scale, margin, singles, k, out_index, out_distance, start, stop
 ):
     """The k nearest points of all points in the leaves start … stop − 1, nearest first, the point itself included.
 
     The points of a leaf go through the tree together. It is pruned by the one that has to look furthest; which of them
-    have to look into a leaf is decided for sixteen at a time.
+    have to look into a leaf is decided for all at a time.
     """
     inner = children.shape[0]
     stack_node = np.empty(STACK, np.int64)
@@ -287,8 +297,8 @@ def neighbours_in_leaves(
     near = np.empty(LANES, np.float32)
     order = np.empty(LANES, np.float32)
     frame = np.empty((3, 1, singles.shape[1]), np.float32)
-    furthest = np.empty(LARGEST_LEAF, np.float32)
-    active = np.ones(LARGEST_LEAF, np.bool_)
+    furthest = np.empty(LEAF, np.float32)
+    active = np.ones(LEAF, np.bool_)
     for own in range(inner + start, inner + stop):
         begin = first[own]
         count = last[own] - begin
@@ -297,16 +307,20 @@ def neighbours_in_leaves(
         furthest[:] = -1.0
         widest = np.float32(0.0)
         for j in range(count):
+            i = begin + j
             for rank in range(k):
-                out_distance[begin + j, rank] = np.inf
-                out_index[begin + j, rank] = -1
-            furthest[j] = scan_leaf(
-                points, groups, first, last, scale, margin, points, singles, begin + j, k, own, LARGEST_SINGLE, near,
-                out_index, out_distance,
-            )  # fmt: skip
+                out_distance[i, rank] = np.inf
+                out_index[i, rank] = -1
+            furthest[j] = LARGEST_SINGLE
+            for part in (LEFT_LANES, ~LEFT_LANES):  # the second half is filtered by what the first has found
+                lanes = point_lanes(leaves, begin // LEAF, singles, i, furthest[j]) & part
+                furthest[j] = insert_lanes(
+                    points, begin // LEAF, lanes, scale, margin, points, i, k, furthest[j], out_index, out_distance
+                )
             widest = max(widest, furthest[j])
         bound_points(singles, begin, active[:count], frame)
         stack_node[0] = 0
+        stack_parent[0] = -1
         stack_bound[0] = 0.0
         depth = 1 if inner > 0 else 0
         while depth > 0:
@@ -314,22 +328,26 @@ def neighbours_in_leaves(
             node = stack_node[depth]
             if stack_bound[depth] > widest or node == own:
                 continue
+            parent = stack_parent[depth]
+            waiting = EVERY_LANE
+            if parent >= 0:
+                waiting = lanes_near_box(leaves, begin // LEAF, boxes, parent, node - children[parent], furthest)
+            if waiting == 0:
+                continue
             if node < inner:
                 depth = push_children(
                     boxes, children, node, frame, widest, near, order, stack_node, stack_parent, stack_bound, depth
                 )
                 continue
-            parent = stack_parent[depth]
-            for part in range(0, count, LANES):
-                group = (begin + part) // LANES
-                waiting = lanes_near_box(groups, group, boxes, parent, node - children[parent], furthest, part)
-                while waiting != 0:
-                    j = part + lowest_lane(waiting)
-                    waiting &= waiting - 1
-                    furthest[j] = scan_leaf(
-                        points, groups, first, last, scale, margin, points, singles, begin + j, k, node, furthest[j],
-                        near, out_index, out_distance,
-                    )  # fmt: skip
+            leaf = first[node] // LEAF
+            while waiting != 0:
+                j = lowest_lane(waiting)
+                waiting &= waiting - 1
+                lanes = point_lanes(leaves, leaf, singles, begin + j, furthest[j])
+                if lanes != 0:
+                    furthest[j] = insert_lanes(
+                        points, leaf, lanes, scale, margin, points, begin + j, k, furthest[j], out_index, out_distance
+                    )
             widest = furthest[0]
             for j in range(1, count):
                 widest = max(widest, furthest[j])
@@ -337,7 +355,7 @@ def neighbours_in_leaves(
 
 @kernel
 def nearest_reachable(
-    points, groups, boxes, children, first, last, scale, margin, core, node_core, queries, singles, query_core,
+    points, leaves, boxes, children, first, last, scale, margin, core, node_core, queries, singles, query_core,
     out_index, out_distance, start, stop,
 ):  # fmt: skip
     """For each query, the point of least squared mutual reachability; ties go to the nearer, then the earlier point."""
@@ -362,17 +380,17 @@ def nearest_reachable(
                 lanes = box_lanes(boxes, node, singles, singles, i, furthest, near)
                 depth = push_lanes(lanes, near, children[node], stack_node, stack_bound, depth)
                 continue
-            for group in range(first[node] // LANES, (last[node] + LANES - 1) // LANES):
-                lanes = point_lanes(groups, group, singles, i, furthest, near)
-                while lanes != 0:
-                    position = group * LANES + lowest_lane(lanes)
-                    lanes &= lanes - 1
-                    value = exact_distance(points, position, queries, i)
-                    reach = max(value, query_core[i], core[position])
-                    if reach < best or (reach == best and (value < closest or (value == closest and position < index))):
-                        best = reach
-                        closest = value
-                        index = position
-                        furthest = limit(best, scale, margin)
+            leaf = first[node] // LEAF
+            lanes = point_lanes(leaves, leaf, singles, i, furthest)
+            while lanes != 0:
+                position = leaf * LEAF + lowest_lane(lanes)
+                lanes &= lanes - 1
+                value = exact_distance(points, position, queries, i)
+                reach = max(value, query_core[i], core[position])
+                if reach < best or (reach == best and (value < closest or (value == closest and position < index))):
+                    best = reach
+                    closest = value
+                    index = position
+                    furthest = limit(best, scale, margin)
         out_index[i] = index
         out_distance[i] = best

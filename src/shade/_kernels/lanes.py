@@ -1,10 +1,10 @@
-"""Sixteen float32 distances at a time, in vector registers.
+"""Sixteen or 32 float32 distances at a time, in vector registers.
 
 Each function is plain Python, which is what it means, and a few vector instructions in LLVM's language, which is what
 compiled kernels run: the loops that LLVM would find by itself keep their sums in memory and test one distance at a
 time. LLVM cuts the vectors to the width of the processor.
 
-A group of sixteen points is laid out by column, (columns, 16); a group of boxes as (columns, 2, 16), low and high.
+The points of a leaf are laid out by column, (columns, 32); a group of boxes as (columns, 2, 16), low and high.
 The order in which the columns are summed and rounded is left to the compiler: a margin covers it (`kd_tree.limit`).
 """
 
@@ -15,18 +15,17 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic, overload
 
-LANES = 16
+LANES = 16  # boxes of a group
+LEAF = 32  # points of a leaf
 
 i64 = ir.IntType(64)
 _single = ir.FloatType()
-_vector = ir.VectorType(_single, LANES)
 _fast = ("reassoc", "contract", "nsz")
 
 
-def point_lanes(groups, group, points, i, bound, out):
-    """Write the squared distances from points[i] to a group of points; returns the lanes up to bound, as bits."""
-    out[:] = ((groups[group] - points[i][:, None]) ** 2).sum(axis=0)
-    return _bits(out <= bound)
+def point_lanes(leaves, leaf, points, i, bound):
+    """The lanes of a leaf whose squared distance to points[i] is up to bound, as bits."""
+    return _bits(((leaves[leaf] - points[i][:, None]) ** 2).sum(axis=0) <= bound)
 
 
 def box_lanes(groups, group, lows, highs, i, bound, out):
@@ -36,11 +35,11 @@ def box_lanes(groups, group, lows, highs, i, bound, out):
     return _bits(out <= bound)
 
 
-def lanes_near_box(groups, group, boxes, parent, lane, bounds, start):
-    """The lanes of a group of points whose squared distance to a box is up to bounds[start:], each has its own."""
+def lanes_near_box(leaves, leaf, boxes, parent, lane, bounds):
+    """The lanes of a leaf whose squared distance to a box is up to their bounds."""
     box = boxes[parent][:, :, lane, None]
-    gaps = np.maximum(np.maximum(box[:, 0] - groups[group], groups[group] - box[:, 1]), 0.0)
-    return _bits((gaps**2).sum(axis=0) <= bounds[start : start + LANES])
+    gaps = np.maximum(np.maximum(box[:, 0] - leaves[leaf], leaves[leaf] - box[:, 1]), 0.0)
+    return _bits((gaps**2).sum(axis=0) <= bounds)
 
 
 def lowest_lane(lanes):
@@ -52,24 +51,28 @@ def _bits(chosen: Any) -> int:
     return int(sum(1 << int(lane) for lane in np.flatnonzero(chosen)))
 
 
-def _splat(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
+def _vector(lanes: int) -> ir.VectorType:
+    return ir.VectorType(_single, lanes)
+
+
+def _splat(builder: ir.IRBuilder, value: ir.Value, lanes: int) -> ir.Value:
     """A vector with one value in all lanes."""
-    one = builder.insert_element(ir.Constant(_vector, ir.Undefined), value, ir.Constant(ir.IntType(32), 0))
-    return builder.shuffle_vector(one, one, ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES))
+    one = builder.insert_element(ir.Constant(_vector(lanes), ir.Undefined), value, ir.Constant(ir.IntType(32), 0))
+    return builder.shuffle_vector(one, one, ir.Constant(ir.VectorType(ir.IntType(32), lanes), [0] * lanes))
 
 
 def _larger(builder: ir.IRBuilder, one: ir.Value, other: ir.Value) -> ir.Value:
     return builder.select(builder.fcmp_ordered(">", one, other), one, other)
 
 
-def _load_vector(builder: ir.IRBuilder, pointer: ir.Value) -> ir.Value:
-    return builder.load(builder.bitcast(pointer, _vector.as_pointer()), align=4)
+def _load_vector(builder: ir.IRBuilder, pointer: ir.Value, lanes: int) -> ir.Value:
+    return builder.load(builder.bitcast(pointer, _vector(lanes).as_pointer()), align=4)
 
 
-def _sum_of_squares(builder, columns, gaps):
+def _sum_of_squares(builder, columns, lanes, gaps):
     """Sum over the columns of the squares of the vectors that gaps(column) gives."""
-    total = cgutils.alloca_once(builder, _vector)  # becomes a register
-    builder.store(ir.Constant(_vector, [0.0] * LANES), total)
+    total = cgutils.alloca_once(builder, _vector(lanes))  # becomes a register
+    builder.store(ir.Constant(_vector(lanes), [0.0] * lanes), total)
     with cgutils.for_range(builder, columns) as loop:
         gap = gaps(loop.index)
         builder.store(builder.fadd(builder.load(total), builder.fmul(gap, gap, flags=_fast), flags=_fast), total)
@@ -79,12 +82,12 @@ def _sum_of_squares(builder, columns, gaps):
 def _outside(builder, low, high, one_low, one_high):
     """How far one interval is from another, 0 where they overlap."""
     gap = _larger(builder, builder.fsub(low, one_high), builder.fsub(one_low, high))
-    return _larger(builder, gap, ir.Constant(_vector, [0.0] * LANES))
+    return _larger(builder, gap, ir.Constant(gap.type, [0.0] * gap.type.count))
 
 
 def _compare(builder, sums, bounds):
     near = builder.fcmp_ordered("<=", sums, bounds)
-    return builder.zext(builder.bitcast(near, ir.IntType(LANES)), ir.IntType(64))
+    return builder.zext(builder.bitcast(near, ir.IntType(sums.type.count)), ir.IntType(64))
 
 
 class _Arrays:
@@ -110,20 +113,19 @@ class _Arrays:
 
 
 @intrinsic
-def _point_lanes(typing, groups, group, points, i, bound, out):
+def _point_lanes(typing, leaves, leaf, points, i, bound):
     def generate(context, builder, signature, arguments):
         arrays = _Arrays(context, builder, signature, arguments)
-        _, group, _, i, bound, _ = arguments
+        _, leaf, _, i, bound = arguments
 
         def gaps(column):
-            value = _splat(builder, builder.load(arrays.address(2, i, column)))
-            return builder.fsub(_load_vector(builder, arrays.address(0, group, column)), value)
+            value = _splat(builder, builder.load(arrays.address(2, i, column)), LEAF)
+            return builder.fsub(_load_vector(builder, arrays.address(0, leaf, column), LEAF), value)
 
-        sums = _sum_of_squares(builder, arrays.columns(0), gaps)
-        builder.store(sums, builder.bitcast(arrays.address(5), _vector.as_pointer()), align=4)
-        return _compare(builder, sums, _splat(builder, bound))
+        sums = _sum_of_squares(builder, arrays.columns(0), LEAF, gaps)
+        return _compare(builder, sums, _splat(builder, bound, LEAF))
 
-    return types.int64(groups, types.int64, points, types.int64, types.float32, out), generate
+    return types.int64(leaves, types.int64, points, types.int64, types.float32), generate
 
 
 @intrinsic
@@ -133,34 +135,37 @@ def _box_lanes(typing, groups, group, lows, highs, i, bound, out):
         _, group, _, _, i, bound, _ = arguments
 
         def gaps(column):
-            low, high = (_load_vector(builder, arrays.address(0, group, column, i64(side))) for side in (0, 1))
-            one_low, one_high = (_splat(builder, builder.load(arrays.address(place, i, column))) for place in (2, 3))
+            low, high = (_load_vector(builder, arrays.address(0, group, column, i64(side)), LANES) for side in (0, 1))
+            one_low, one_high = (
+                _splat(builder, builder.load(arrays.address(place, i, column)), LANES) for place in (2, 3)
+            )
             return _outside(builder, low, high, one_low, one_high)
 
-        sums = _sum_of_squares(builder, arrays.columns(0), gaps)
-        builder.store(sums, builder.bitcast(arrays.address(6), _vector.as_pointer()), align=4)
-        return _compare(builder, sums, _splat(builder, bound))
+        sums = _sum_of_squares(builder, arrays.columns(0), LANES, gaps)
+        builder.store(sums, builder.bitcast(arrays.address(6), _vector(LANES).as_pointer()), align=4)
+        return _compare(builder, sums, _splat(builder, bound, LANES))
 
     return types.int64(groups, types.int64, lows, highs, types.int64, types.float32, out), generate
 
 
 @intrinsic
-def _lanes_near_box(typing, groups, group, boxes, parent, lane, bounds, start):
+def _lanes_near_box(typing, leaves, leaf, boxes, parent, lane, bounds):
     def generate(context, builder, signature, arguments):
         arrays = _Arrays(context, builder, signature, arguments)
-        _, group, _, parent, lane, _, start = arguments
+        _, leaf, _, parent, lane, _ = arguments
 
         def gaps(column):
-            point = _load_vector(builder, arrays.address(0, group, column))
+            point = _load_vector(builder, arrays.address(0, leaf, column), LEAF)
             low, high = (
-                _splat(builder, builder.load(arrays.address(2, parent, column, i64(side), lane))) for side in (0, 1)
+                _splat(builder, builder.load(arrays.address(2, parent, column, i64(side), lane)), LEAF)
+                for side in (0, 1)
             )
             return _outside(builder, low, high, point, point)
 
-        sums = _sum_of_squares(builder, arrays.columns(0), gaps)
-        return _compare(builder, sums, _load_vector(builder, arrays.address(5, start)))
+        sums = _sum_of_squares(builder, arrays.columns(0), LEAF, gaps)
+        return _compare(builder, sums, _load_vector(builder, arrays.address(5), LEAF))
 
-    return types.int64(groups, types.int64, boxes, types.int64, types.int64, bounds, types.int64), generate
+    return types.int64(leaves, types.int64, boxes, types.int64, types.int64, bounds), generate
 
 
 @intrinsic
@@ -172,8 +177,8 @@ def _lowest_lane(typing, lanes):
 
 
 @overload(point_lanes)
-def _compile_point_lanes(groups, group, points, i, bound, out):
-    return lambda groups, group, points, i, bound, out: _point_lanes(groups, group, points, i, bound, out)
+def _compile_point_lanes(leaves, leaf, points, i, bound):
+    return lambda leaves, leaf, points, i, bound: _point_lanes(leaves, leaf, points, i, bound)
 
 
 @overload(box_lanes)
@@ -182,10 +187,8 @@ def _compile_box_lanes(groups, group, lows, highs, i, bound, out):
 
 
 @overload(lanes_near_box)
-def _compile_lanes_near_box(groups, group, boxes, parent, lane, bounds, start):
-    return lambda groups, group, boxes, parent, lane, bounds, start: _lanes_near_box(
-        groups, group, boxes, parent, lane, bounds, start
-    )
+def _compile_lanes_near_box(leaves, leaf, boxes, parent, lane, bounds):
+    return lambda leaves, leaf, boxes, parent, lane, bounds: _lanes_near_box(leaves, leaf, boxes, parent, lane, bounds)
 
 
 @overload(lowest_lane)

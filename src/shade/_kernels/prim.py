@@ -150,10 +150,13 @@ def distances_from_products(out):
     norms = np.empty(n, out.dtype)
     for i in range(n):
         norms[i] = out[i, i]
+    zero = out.dtype.type(0.0)
     for i in range(n):
-        out[i, i] = 0.0
+        out[i, i] = zero
+        row = out[i]
+        own = norms[i]
         for j in range(i + 1, n):
-            out[i, j] = max(norms[i] + norms[j] - 2.0 * out[i, j], 0.0)
+            row[j] = max(own + norms[j] - (row[j] + row[j]), zero)
     for i in range(n):
         for j in range(i):
             out[i, j] = out[j, i]

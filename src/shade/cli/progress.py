@@ -2,34 +2,37 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from shade.network.callbacks import Callback, EpochRecord
+from shade.network.callbacks import Callback, EpochRecord, ProgressBar, SharedBars, describe_losses, name_network
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.progress import Progress, TaskID
+    from rich.progress import Progress
     from rich.status import Status
 
 LINES = 10  # of each training, where there is no bar
 
 
 class _Stages(Callback):
-    """Counts the networks of an ensemble; after the last one come the clusters."""
+    """Counts the networks of an ensemble that are done; after the last one come the clusters."""
 
     def __init__(self, networks: int) -> None:
-        self._networks = networks
-        self._network = 0
+        self._left = networks
+        self._lock = threading.Lock()
 
-    @property
-    def _stage(self) -> str:
-        return "training" if self._networks == 1 else f"training {self._network} of {self._networks}"
+    def network_ends(self) -> None:
+        """Called by what watches a network at its end."""
+        with self._lock:
+            self._left -= 1
+            if self._left == 0:
+                self.clusters_begin()
 
-    @property
-    def _is_last(self) -> bool:
-        return self._network >= self._networks
+    def clusters_begin(self) -> None:
+        """Called when all networks are trained, or training has failed."""
 
     def close(self) -> None:
         """Called when all is done, or has failed."""
@@ -41,44 +44,44 @@ class TrainingBar(_Stages):
     def __init__(self, console: Console, networks: int) -> None:
         super().__init__(networks)
         self._console = console
-        self._progress: Progress | None = None
-        self._task: TaskID | None = None
+        self._bars = SharedBars(self._make_progress)
         self._status: Status | None = None
 
-    def on_train_begin(self, epochs: int) -> None:
-        """Show an empty bar."""
+    def of_network(self, network: int, networks: int) -> Callback:
+        """The bar of a network."""
+        return _Bar(self, self._bars, name_network(network, networks))
+
+    def clusters_begin(self) -> None:
+        """Say so."""
+        self._status = self._console.status("clustering")
+        self._status.start()
+
+    def close(self) -> None:
+        """Take the word away."""
+        if self._status is not None:
+            self._status.stop()
+
+    def _make_progress(self) -> Progress:
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
         from rich.table import Column
 
-        self._network += 1
-        self._progress = Progress(
+        return Progress(
             TextColumn("{task.description}"), BarColumn(bar_width=None), MofNCompleteColumn(),
             TextColumn("{task.fields[losses]}"),
             TimeRemainingColumn(compact=True, table_column=Column(min_width=5, no_wrap=True)),
             TextColumn("left", table_column=Column(min_width=4, no_wrap=True)),
             console=self._console, expand=True,
         )  # fmt: skip
-        self._task = self._progress.add_task(self._stage, total=epochs, losses="")
-        self._progress.start()
 
-    def on_epoch_end(self, record: EpochRecord) -> None:
-        """Move the bar on."""
-        if self._progress is not None and self._task is not None:
-            self._progress.update(self._task, completed=int(record["epoch"]), losses=describe_losses(record))
+
+class _Bar(ProgressBar):
+    def __init__(self, stages: _Stages, bars: SharedBars, name: str) -> None:
+        super().__init__(bars, name)
+        self._stages = stages
 
     def on_train_end(self) -> None:
-        """Leave the bar as it is."""
-        if self._progress is not None:
-            self._progress.stop()
-            self._progress = None
-        if self._is_last:
-            self._status = self._console.status("clustering")
-            self._status.start()
-
-    def close(self) -> None:
-        """Take the word away."""
-        if self._status is not None:
-            self._status.stop()
+        super().on_train_end()
+        self._stages.network_ends()
 
 
 class TrainingLines(_Stages):
@@ -86,31 +89,36 @@ class TrainingLines(_Stages):
 
     def __init__(self, say: Callable[[str], None], networks: int) -> None:
         super().__init__(networks)
-        self._say = say
+        self.say = say
+
+    def of_network(self, network: int, networks: int) -> Callback:
+        """The lines of a network."""
+        return _Lines(self, name_network(network, networks))
+
+    def clusters_begin(self) -> None:
+        """Say what comes next."""
+        self.say("clustering")
+
+
+class _Lines(Callback):
+    def __init__(self, stages: TrainingLines, name: str) -> None:
+        self._stages = stages
+        self._name = name
         self._epochs = 0
         self._started = 0.0
 
     def on_train_begin(self, epochs: int) -> None:
-        """Say that it begins."""
-        self._network += 1
         self._epochs = epochs
         self._started = time.monotonic()
-        self._say(f"{self._stage}: {epochs} epoch{'' if epochs == 1 else 's'}")
+        self._stages.say(f"{self._name}: {epochs} epoch{'' if epochs == 1 else 's'}")
 
     def on_epoch_end(self, record: EpochRecord) -> None:
-        """Now and then, say how far it is."""
         epoch = int(record["epoch"])
         if epoch % max(1, self._epochs // LINES) == 0 or epoch == self._epochs:
             left = (time.monotonic() - self._started) / epoch * (self._epochs - epoch)
-            self._say(f"{self._stage}: epoch {epoch}/{self._epochs}, {describe_losses(record)}, {left:.0f} s left")
+            self._stages.say(
+                f"{self._name}: epoch {epoch}/{self._epochs}, {describe_losses(record)}, {left:.0f} s left"
+            )
 
     def on_train_end(self) -> None:
-        """Say what comes next."""
-        if self._is_last:
-            self._say("clustering")
-
-
-def describe_losses(record: EpochRecord) -> str:
-    """Both losses in a few digits."""
-    names = {"reconstruction_loss": "reconstruction", "density_loss": "density"}
-    return ", ".join(f"{text} {record[name]:.3g}" for name, text in names.items() if name in record)
+        self._stages.network_ends()

@@ -15,10 +15,10 @@ import numpy as np
 from shade._arrays import FloatArray, IntArray, SingleArray
 from shade._distributed import reduce_max, share_of
 from shade._kernels import boruvka, kd_tree, prim
-from shade._kernels.lanes import LANES
+from shade._kernels.lanes import LANES, LEAF
 from shade._parallel import run_chunks
 
-LEAF = 32  # points a leaf holds, a multiple of the lanes
+SAMPLE = 1024  # points that stand for all where nothing exact is asked for
 BLOCK_ENTRIES = 1 << 22  # scalar products held at a time: 32 MB
 FEW_POINTS = 1024  # comparing all pairs is fastest up to here
 FEW_COLUMNS = 24  # a kd-tree prunes well up to here
@@ -28,14 +28,14 @@ FEW_COLUMNS = 24  # a kd-tree prunes well up to here
 class KDTree:
     """Points in tree order with boxes around them; `indices` maps tree positions to rows.
 
-    `singles`, and the boxes and groups made of them, are float32 copies, shifted and scaled into [−1, 1] and turned to
+    `singles`, and the boxes and leaves made of them, are float32 copies, shifted and scaled into [−1, 1] and turned to
     the principal axes, along which boxes are tightest.
     """
 
     indices: IntArray
     points: FloatArray
     singles: SingleArray
-    groups: SingleArray
+    leaves: SingleArray
     boxes: SingleArray
     children: IntArray
     first: IntArray
@@ -48,7 +48,8 @@ class KDTree:
     def from_points(cls, points: FloatArray, n_jobs: int | None = None) -> KDTree:
         """Build a tree of which all leaves have the same depth, and all but the last are full."""
         n, dimensions = points.shape
-        shift = np.median(points, axis=0)  # float32 is finest around it, where most points are
+        # About the median float32 is finest, where most points are; some of the points tell where that is.
+        shift = np.median(points[:: max(1, n // SAMPLE)], axis=0)
         moved = points - shift
         extent = float(np.abs(moved).max())
         scale = 1.0 / extent if extent > 1e-300 else 1.0
@@ -62,9 +63,7 @@ class KDTree:
         starts[0, 0] = 0
         indices = np.arange(n)
         for level in range(halvings):
-            run_chunks(
-                kd_tree.split_level, columns, indices, starts, LEAF, level, count=1 << level, n_jobs=n_jobs, few=2
-            )
+            run_chunks(kd_tree.split_level, columns, indices, starts, level, count=1 << level, n_jobs=n_jobs, few=2)
         # A node of the tree has its descendants four halvings below as children, the root those that are left over.
         top = (halvings - 1) % 4 + 1
         kept = [0, *range(top, halvings + 1, 4)]
@@ -72,19 +71,21 @@ class KDTree:
         last = np.concatenate([starts[level, 1 : (1 << level) + 1] for level in kept])
         inner = len(first) - (1 << halvings)
         children = np.concatenate([[1], 1 + (1 << top) + LANES * np.arange(inner)])[:inner]
-        singles = np.ascontiguousarray(columns.T[indices])
-        groups = np.empty((-(-n // LANES), dimensions, LANES), np.float32)
-        kd_tree.fill_groups(singles, groups)
+        ordered, singles = np.empty((n, dimensions)), np.empty((n, dimensions), np.float32)
+        leaves = np.empty((-(-n // LEAF), dimensions, LEAF), np.float32)
+        run_chunks(
+            kd_tree.lay_out, points, columns, indices, ordered, singles, leaves, count=len(leaves), n_jobs=n_jobs
+        )
         boxes = np.empty((inner, dimensions, 2, LANES), np.float32)
         kd_tree.fill_boxes(singles, children, first, last, boxes)
-        return cls(indices, points[indices], singles, groups, boxes, children, first, last, shift, scale, axes)
+        return cls(indices, ordered, singles, leaves, boxes, children, first, last, shift, scale, axes)
 
     def arrays(self, largest: float = 1.0) -> tuple[Any, ...]:
         """What the kernels take, in their order; `largest` bounds the float32 coordinates of the queries."""
         # Rounding moves a point by half a unit in the last place of its norm, at most; twice over for a pair, with room
         # to spare for turning the axes in float64.
         margin = 4.0 * math.sqrt(self.points.shape[1]) * float(np.finfo(np.float32).eps) * max(1.0, largest)
-        tree = (self.points, self.groups, self.boxes, self.children, self.first, self.last)
+        tree = (self.points, self.leaves, self.boxes, self.children, self.first, self.last)
         return *tree, self.scale, margin
 
     def core_distances(self, k: int, n_jobs: int | None = None) -> FloatArray:

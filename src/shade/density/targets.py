@@ -6,6 +6,7 @@ two rows it is the largest step between them.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 
 import numpy as np
@@ -22,16 +23,29 @@ Targets = Callable[[IntArray], tuple[IntArray, FloatArray]]
 FEW_COLUMNS = 32
 
 
-def batch_order(points: SingleArray, min_points: int) -> tuple[IntArray, FloatArray]:
+class Matrices(threading.local):
+    """A matrix for each size of batch, kept for the next one: new memory costs more than filling it."""
+
+    def __init__(self) -> None:
+        self._matrices: dict[int, SingleArray] = {}
+
+    def of_size(self, n: int) -> SingleArray:
+        """The matrix of this thread for batches of n rows, with anything in it."""
+        if n not in self._matrices:
+            self._matrices[n] = np.zeros((n, n), np.float32)
+        return self._matrices[n]
+
+
+def batch_order(points: SingleArray, min_points: int, matrices: Matrices | None = None) -> tuple[IntArray, FloatArray]:
     """Prim's order of a batch, and the dc-distance of each point to the one before it (0 for the first)."""
     n, columns = points.shape
+    squared = (matrices or Matrices()).of_size(n)
     if columns <= FEW_COLUMNS:
-        squared = np.empty((n, n), np.float32)
         double = points.astype(np.float64)
         prim.distance_matrix(np.ascontiguousarray(double.T), double, squared)
     else:
         # BLAS is told that the rows are columns, and fills the lower triangle of the transpose: the upper one here.
-        squared = ssyrk(1.0, points.T, trans=1, lower=1).T
+        ssyrk(1.0, points.T, c=squared.T, trans=1, lower=1, overwrite_c=1)
         prim.distances_from_products(squared)
     order, steps = np.empty(n, np.int64), np.empty(n)
     prim.batch_order(squared, min_points, order, steps)
@@ -40,9 +54,10 @@ def batch_order(points: SingleArray, min_points: int) -> tuple[IntArray, FloatAr
 
 def targets_of_batches(samples: SingleArray, min_points: int, *, mean_edge: bool) -> Targets:
     """Steps from the tree of each batch, in the unit of the data or of the batch's mean edge."""
+    matrices = Matrices()
 
     def targets(rows: IntArray) -> tuple[IntArray, FloatArray]:
-        order, steps = batch_order(samples[rows], min_points)
+        order, steps = batch_order(samples[rows], min_points, matrices)
         # The first step is 0 and no edge.
         return rows[order], steps / _positive(steps.sum() / max(1, len(steps) - 1)) if mean_edge else steps
 

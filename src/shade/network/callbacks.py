@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 import sys
+import threading
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rich.progress import Progress, TaskID
+    from rich.progress import Progress
 
 EpochRecord = Mapping[str, float]
 
@@ -26,6 +29,13 @@ class Callback:
 
     def on_train_end(self) -> None:
         """Called after the last epoch, also when training failed."""
+
+    def of_network(self, network: int, networks: int) -> Callback | None:
+        """What watches one network of an ensemble, counted from 0, in a thread of its own beside the others.
+
+        With None, as here, the networks train one after the other, and all are watched by the callback itself.
+        """
+        return None
 
 
 class EarlyStopping(Callback):
@@ -67,53 +77,107 @@ class EarlyStopping(Callback):
             self._waited += 1
         return self._waited >= self.patience
 
+    def of_network(self, network: int, networks: int) -> Callback | None:
+        """Each network has a best epoch of its own."""
+        return copy.copy(self) if type(self) is EarlyStopping else None
+
 
 class EpochLines(Callback):
     """A line an epoch on standard error (verbose=2)."""
 
+    def __init__(self, name: str = "") -> None:
+        self._name = name
+
     def on_epoch_end(self, record: EpochRecord) -> None:
         """Write the record."""
         losses = ", ".join(f"{name.replace('_', ' ')} {record[name]:.4g}" for name in record if "loss" in name)
-        sys.stderr.write(f"epoch {record['epoch']:.0f}: {losses} ({record['seconds']:.2f} s)\n")
+        sys.stderr.write(f"{self._name}epoch {record['epoch']:.0f}: {losses} ({record['seconds']:.2f} s)\n")
+
+    def of_network(self, network: int, networks: int) -> Callback:
+        """Say which network a line is of."""
+        return self if networks == 1 else EpochLines(f"network {network + 1}, ")
+
+
+class SharedBars:
+    """Bars of networks that train side by side: shown while any of them trains."""
+
+    def __init__(self, make: Callable[[], Progress]) -> None:
+        self._make = make
+        self._lock = threading.Lock()
+        self._training = 0
+        self._progress: Progress | None = None
+
+    def add(self, description: str, epochs: int) -> Callable[..., None]:
+        """Show an empty bar; returns what changes it."""
+        with self._lock:
+            self._training += 1
+            if self._progress is None:
+                self._progress = self._make()
+                self._progress.start()
+            return partial(self._progress.update, self._progress.add_task(description, total=epochs, losses=""))
+
+    def leave(self) -> None:
+        """Leave the bars as they are, if this was the last that trained."""
+        with self._lock:
+            self._training -= 1
+            if self._training == 0 and self._progress is not None:
+                self._progress.stop()
+                self._progress = None
 
 
 class ProgressBar(Callback):
     """A bar with epoch, losses and time left on standard error (verbose=1); silent where that is no terminal."""
 
-    def __init__(self) -> None:
-        self._progress: Progress | None = None
-        self._task: TaskID | None = None
+    def __init__(self, bars: SharedBars | None = None, name: str = "training") -> None:
+        self._bars = bars or SharedBars(_make_progress)
+        self._name = name
+        self._update: Callable[..., None] | None = None
 
     def on_train_begin(self, epochs: int) -> None:
         """Show an empty bar."""
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-        console = Console(stderr=True)
-        self._progress = Progress(
-            TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[losses]}"),
-            TimeRemainingColumn(), console=console, disable=not console.is_terminal,
-        )  # fmt: skip
-        self._task = self._progress.add_task("training", total=epochs, losses="")
-        self._progress.start()
+        self._update = self._bars.add(self._name, epochs)
 
     def on_resume(self, history: Sequence[EpochRecord]) -> None:
         """Count the epochs before the checkpoint."""
-        if self._progress is not None and self._task is not None:
-            self._progress.update(self._task, completed=len(history))
+        if self._update is not None:
+            self._update(completed=len(history))
 
     def on_epoch_end(self, record: EpochRecord) -> None:
         """Move the bar on."""
-        if self._progress is not None and self._task is not None:
-            names = {"reconstruction_loss": "reconstruction", "density_loss": "density"}
-            losses = "  ".join(f"{names[name]} {record[name]:.4g}" for name in names if name in record)
-            self._progress.update(self._task, advance=1, losses=losses)
+        if self._update is not None:
+            self._update(completed=int(record["epoch"]), losses=describe_losses(record))
 
     def on_train_end(self) -> None:
         """Leave the bar as it is."""
-        if self._progress is not None:
-            self._progress.stop()
-            self._progress = None
+        if self._update is not None:
+            self._update = None
+            self._bars.leave()
+
+    def of_network(self, network: int, networks: int) -> Callback:
+        """A bar for each network."""
+        return ProgressBar(self._bars, name_network(network, networks))
+
+
+def name_network(network: int, networks: int) -> str:
+    """What is being trained, in words."""
+    return "training" if networks == 1 else f"training {network + 1} of {networks}"
+
+
+def describe_losses(record: EpochRecord) -> str:
+    """Both losses in a few digits."""
+    names = {"reconstruction_loss": "reconstruction", "density_loss": "density"}
+    return ", ".join(f"{text} {record[name]:.3g}" for name, text in names.items() if name in record)
+
+
+def _make_progress() -> Progress:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    return Progress(
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[losses]}"),
+        TimeRemainingColumn(), console=console, disable=not console.is_terminal,
+    )  # fmt: skip
 
 
 class _FunctionCallback(Callback):

@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import count, takewhile
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -133,13 +134,17 @@ class Checkpoint:
 
 
 class Checkpoints:
-    """Writes a checkpoint when one is due; `found` is the one that training goes on from."""
+    """Writes a checkpoint when one is due; `found` is the one that training goes on from.
+
+    Networks that train side by side share it.
+    """
 
     def __init__(self, schedule: Schedule, identity: dict[str, Any], found: Checkpoint | None = None) -> None:
         self.schedule = schedule
         self.writes = rank_and_world()[0] == 0  # all ranks are in the same state
         self.identity = identity
-        self.states: list[TrainState] = [] if found is None else list(found.states)
+        self.states: dict[int, TrainState] = {} if found is None else dict(enumerate(found.states))
+        self._writing = threading.Lock()
         self._written = time.monotonic()
 
     def of_member(self, member: int) -> MemberCheckpoints:
@@ -157,13 +162,16 @@ class Checkpoints:
 
     def keep(self, member: int, state: TrainState) -> None:
         """Take a copy of a network's state for the next write."""
-        self.states[member:] = [state.copy(), *self.states[member + 1 :]]
+        self.states[member] = state.copy()
 
     def write(self) -> None:
         """Write the file; where that fails the one before stays as it was."""
-        if self.writes:
-            write_checkpoint(self.schedule.path, Checkpoint(self.identity, self.states))
-        self._written = time.monotonic()
+        with self._writing:
+            if self.writes:
+                # A network that began before one ahead of it did is left out until that one has a state too.
+                begun = [self.states[member] for member in takewhile(self.states.__contains__, count())]
+                write_checkpoint(self.schedule.path, Checkpoint(self.identity, begun))
+            self._written = time.monotonic()
 
     def try_to_write(self) -> None:
         """Write the file, or warn: hours of training are worth more than a checkpoint."""
@@ -190,8 +198,8 @@ class MemberCheckpoints:
     @property
     def found(self) -> TrainState | None:
         """The state to go on from."""
-        states = self.checkpoints.states
-        return states[self.member].copy() if self.member < len(states) else None
+        state = self.checkpoints.states.get(self.member)
+        return None if state is None else state.copy()
 
     def begin(self, state: Callable[[], TrainState]) -> None:
         """Write the first checkpoint; that it can be written is found out before anything is trained."""

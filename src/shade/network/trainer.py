@@ -7,6 +7,7 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -45,7 +46,10 @@ class TrainResult:
 
 @dataclass
 class Trainer:
-    """Trains a network on samples that are already on the device, with targets that are computed elsewhere."""
+    """Trains a network on samples that are already on the device, with targets that are computed elsewhere.
+
+    `interruption` can be set from another thread; training then ends before its next step, as if by Ctrl-C.
+    """
 
     network: nn.Module
     samples: torch.Tensor
@@ -54,6 +58,7 @@ class Trainer:
     random: np.random.Generator
     callbacks: Sequence[Callback] = ()
     checkpoints: MemberCheckpoints | None = None
+    interruption: Event = field(default_factory=Event)
     optimizer: torch.optim.Optimizer = field(init=False)
     progress: Progress = field(init=False)
     _stream: Generator[Batch, None, None] = field(init=False)
@@ -128,6 +133,8 @@ class Trainer:
         """Train on each row that is left of the epoch; returns the sums of both losses over all its rows."""
         progress = self.progress
         while progress.rows < self.n_samples:
+            if self.interruption.is_set():
+                raise KeyboardInterrupt
             sums, rows = self.train_next()
             progress.totals += sums
             progress.rows += rows
