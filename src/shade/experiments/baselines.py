@@ -70,7 +70,7 @@ class _Batches:
         self.shuffle = shuffle
 
     def __len__(self) -> int:
-        return -(-len(self.dataset) // self.batch_size)
+        return (len(self.dataset) + self.batch_size - 1) // self.batch_size
 
     def __iter__(self) -> Iterator[list[torch.Tensor]]:
         import torch
