@@ -68,7 +68,7 @@ def _draw_embeddings(store: RunStore, device: str) -> Figure:
     figure, cells = _grid(len(_panels()) + 1)
     data = figure.add_subplot(*cells, 1, projection="3d")
     data.scatter(*samples.X.T, c=plots.cluster_colours(3)[samples.y], s=1.0)
-    data.set_box_aspect(np.ptp(samples.X, axis=0), zoom=1.15)
+    data.set_box_aspect(np.ptp(samples.X, axis=0), zoom=1.5)
     data.set_axis_off()
     data.set_title("data", fontsize="medium")
     for place, (title, method) in enumerate(_panels().items(), start=2):
@@ -77,6 +77,7 @@ def _draw_embeddings(store: RunStore, device: str) -> Figure:
         ax = figure.add_subplot(*cells, place)
         plots.plot_embedding(outcome.embedding, samples.y, ax=ax)
         _tidy(ax, f"{title}, ARI {ari:.2f}")
+    _caption(figure, "Embeddings in the plane, by true cluster; ARI with noise put into the nearest cluster. One seed.")
     return figure
 
 
@@ -93,6 +94,7 @@ def _draw_reachability(store: RunStore, device: str) -> Figure:
         ax = figure.add_subplot(*cells, place)
         plots.plot_reachability(DCTree.from_points(embedding), samples.y, ax=ax)
         _tidy(ax, f"{title}, DCSI {dcsi_score(embedding, samples.y, squared=True):.2f}")
+    _caption(figure, "Reachability of each point in the order of the tree, by true cluster. One seed.")
     return figure
 
 
@@ -158,7 +160,11 @@ def _tell_seeds(figure: Figure, entries: list[Entry]) -> None:
     counts = [entry.runs for entry in entries if entry.runs]
     few, many = min(counts, default=0), max(counts, default=0)
     seeds = f"{many} seed{'s' if many > 1 else ''}" if few == many else f"{few} to {many} seeds"
-    figure.supxlabel(f"Mean and deviation over {seeds}.", fontsize="small", color="dimgray")
+    _caption(figure, f"Mean and deviation over {seeds}.")
+
+
+def _caption(figure: Figure, text: str) -> None:
+    figure.supxlabel(text, fontsize="small", color="dimgray")
 
 
 def _draw_ablation(table: str, label: str) -> Callable[[RunStore, str], Figure]:
