@@ -29,6 +29,7 @@ from shade.data.fingerprint import fingerprint
 from shade.data.row_sources import RowSource, as_source
 from shade.data.standardize import Standardizer
 from shade.density.dc_tree import DCTree
+from shade.density.spanning_tree import SpanningTree, minimum_spanning_tree
 from shade.embedder import Embedder
 from shade.model_file import read_model_file
 from shade.network import decode_rows
@@ -276,23 +277,25 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
             self._standardizer = Standardizer.fit(
                 rows, self._choose_standardization(rows), unit_free=self.density_unit != "data"
             )
-            tree = None
+            tree, data = None, None
             if plan.window_rows is None:
                 samples = self._standardizer.apply(rows)
-                tree = self._tree_of_data(samples, device)
+                spanning = self._spanning_tree_of_data(samples, device)
+                if spanning is not None:
+                    tree, data = DCTree.from_spanning_tree(spanning), (spanning, samples)
                 make = make_trainer(self, samples, tree, device)
-                del samples
+                del samples, spanning
             else:
                 make = make_stream_trainer(self, rows, plan, device)
             results = train_networks(self, make, seed, checkpoints)
-            del make  # and with it the samples
+            del make  # and with it the samples, unless links between them are needed
             self._networks = [result.network.to("cpu") for result in results]
             self.history_ = [record for result in results for record in result.history]
             self.n_iter_ = len(self.history_)
             self.embedding_ = self._embedder().embed(rows, share=share_of(len(rows)))
             gather_shares(self.embedding_)
             points = self.embedding_.astype(np.float64)
-            self._cluster(points, self._find_background(tree, points))
+            self._cluster(points, self._find_background(tree, points), data)
         self._warn_of_noise()
         return self
 
@@ -419,13 +422,13 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         pixels = rows.dtype == np.uint8 and rows.shape[1] >= FEWEST_PIXELS
         return "global" if len(self._sample_shape) > 1 or pixels else "feature"
 
-    def _tree_of_data(self, samples: SingleArray, device: torch.device) -> DCTree | None:
-        """The density tree of all data, where training follows it."""
+    def _spanning_tree_of_data(self, samples: SingleArray, device: torch.device) -> SpanningTree | None:
+        """The spanning tree of all data, where training follows it."""
         if self.training_tree_ == "batch" or (self.density_weight == 0 and self.noise == "embedding"):
             return None
         where = str(device) if device.type == "cuda" else "cpu"
         logger.info("Building the density tree of the data.")
-        return DCTree.from_points(samples, self.min_points, n_jobs=self.n_jobs, device=where)
+        return minimum_spanning_tree(samples, self.min_points, n_jobs=self.n_jobs, device=where)
 
     def _find_background(self, tree: DCTree | None, points: FloatArray) -> BoolArray | None:
         """Rows that are noise by the tree of the data, unless the embedding shows clusters among them."""
@@ -453,6 +456,9 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         if isinstance(self.network, nn.Module):
             return self._sample_shape
         return (math.prod(self._sample_shape),)
+
+    def _space_of(self, X: object) -> FloatArray:
+        return self._standardizer.apply(self._check_samples(X, reset=False)).astype(np.float64)
 
     def _points_of(self, X: object) -> Iterator[FloatArray]:
         return self._embedder().points(self._check_samples(X, reset=False))

@@ -27,6 +27,7 @@ CLUSTERING = {
     "labels": np.int64, "strengths": np.float64, "outlier_scores": np.float64, "stability": np.float64,
     "persistence": np.float64, "limit": np.float64, "exemplars": np.int64,
 }  # fmt: skip
+LINKS = {"links": np.int32}  # files of the first versions have none
 PROBE = {"probe.row": np.float64, "probe.embedding": np.float32}  # files of the first versions have none
 
 
@@ -42,11 +43,12 @@ def check_contents(contents: ModelContents) -> None:
         **{f"clustering.{name}": kind for name, kind in CLUSTERING.items()},
         **({"standardizer.mean": np.float64, "standardizer.scale": np.float64} if deep else {}),
         **(PROBE if deep and not PROBE.keys().isdisjoint(arrays) else {}),
+        **(LINKS if "links" in arrays else {}),
     }
     _require(set(arrays) == set(kinds), f"it holds the arrays {sorted(arrays)!s:.400}, not {sorted(kinds)}")
     for name, kind in kinds.items():
         _require(arrays[name].dtype == kind, f"{name} is of {arrays[name].dtype}, not {np.dtype(kind)}")
-        dimensions = 2 if name == "embedding" else 1
+        dimensions = 2 if name in ("embedding", "links") else 1
         _require(arrays[name].ndim == dimensions, f"{name} has {arrays[name].ndim} dimensions, not {dimensions}")
     n, columns = arrays["embedding"].shape
     _require(n >= 2 and columns >= 1, f"the embedding has shape {(n, columns)}")
@@ -61,6 +63,10 @@ def check_contents(contents: ModelContents) -> None:
         _require(features == columns and not contents.tensors, f"it has {columns} columns, not {features}")
     _check_tree(_part(arrays, "dc_tree."), n)
     _check_clustering(_part(arrays, "clustering."), n)
+    if "links" in arrays:
+        links = arrays["links"]
+        _require(links.shape[1] == 2 and len(links) <= 2 * (n - 1), f"the links have shape {links.shape}")
+        _require((links >= 0) & (links < n), "there are links to what is no row")
     background = arrays["background"]
     _require((background >= 0) & (background < n), "there is background that is no row")
     _require(arrays["clustering.labels"][background] == -1, "there is background in a cluster")

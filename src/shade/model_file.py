@@ -29,7 +29,7 @@ from shade._files import write_whole
 FORMAT = 1  # one more whenever a reader of the format before would misread a file
 NETWORK, ARRAYS, MANIFEST = "network.safetensors", "arrays.npz", "manifest.json"
 MEMBERS = (MANIFEST, NETWORK, ARRAYS)
-DTYPES = tuple(map(np.dtype, (np.float32, np.float64, np.int64)))
+DTYPES = tuple(map(np.dtype, (np.float32, np.float64, np.int32, np.int64)))
 MOST_ARRAYS = 64
 # What zipfile raises for damaged archives.
 ZIP_ERRORS = (

@@ -18,6 +18,7 @@ from shade.model_file import ModelContents
 from shade.network.autoencoders import outline_network
 from shade.network.inference import encode_rows
 from shade.stability.assignment import TrainingPoints
+from shade.stability.links import sort_links
 from shade.stability.selection import FlatClustering
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ def contents_of(model: Any) -> ModelContents:
     arrays = {
         "embedding": getattr(model, "embedding_", model._training.points),
         "background": np.flatnonzero(model._background),
+        "links": model._links,
         **{f"dc_tree.{name}": value for name, value in model.dc_tree_.to_arrays().items()},
         **{f"clustering.{name}": value for name, value in model._clustering.to_arrays().items()},
     }
@@ -94,6 +96,10 @@ def restore(model: Any, contents: ModelContents) -> None:
     clustering = FlatClustering.from_arrays(_part(arrays, "clustering."))
     check_clusters(model.structure_tree_, clustering)
     model._set_clustering(clustering)
+    if "links" in arrays:
+        model._links = arrays["links"]
+    else:  # a file of the first versions
+        model._links = sort_links([model._spanning_tree_of(model._training.points).edges], [model._training.points])
 
 
 def describe_model(contents: ModelContents) -> dict[str, Any]:

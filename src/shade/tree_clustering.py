@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from shade import _validation
-from shade._arrays import AnyArray, BoolArray, FloatArray, IntArray
+from shade._arrays import AnyArray, BoolArray, FloatArray, IntArray, SingleArray
 from shade._distributed import process_group
 from shade._errors import ShadeWarning
 from shade._extras import need
@@ -26,15 +26,15 @@ from shade.density.dimension import intrinsic_dimension
 from shade.density.spanning_tree import SpanningTree, minimum_spanning_tree
 from shade.explanation import Explanation, explain_labels
 from shade.stability.assignment import (
-    STRATEGIES,
     Attachment,
     TrainingPoints,
-    assign_noise,
+    assign_nearest,
     join_attachments,
     label_new_points,
 )
 from shade.stability.assignment import score_new_points as score_attached
 from shade.stability.evidence import enough_errors, standard_errors
+from shade.stability.links import follow_links, sort_links
 from shade.stability.selection import FlatClustering, cut_at_distance, select_clusters, select_n_clusters
 from shade.stability.structure_tree import SELECTIONS, StructureTree, smallest_branch
 
@@ -104,22 +104,33 @@ class TreeClusteringMixin:
         check_is_fitted(self)
         return -score_attached(self.structure_tree_, self._attach(X))
 
-    def assign_noise(self, strategy: str = "nearest") -> IntArray:
+    def assign_noise(self, strategy: str = "tree", X: object = None) -> IntArray:
         """Labels with every noise point put into a cluster; `labels_` stays as it is.
 
         Parameters
         ----------
-        strategy : {"nearest", "tree"}, default="nearest"
-            "nearest" takes the cluster of the nearest clustered point (the paper's SHADE_1nn), "tree" the cluster
-            that the point is density-connected to first.
+        strategy : {"tree", "nearest"}, default="tree"
+            "tree" takes the cluster that a point reaches over the shortest links: the edges of the spanning trees of
+            the embedding and, where training followed it, of the data. "nearest" takes the cluster of the nearest
+            clustered point. Among edges of equal weight the order of the rows decides which the trees hold.
+        X : array-like of shape (n_samples, n_features), optional
+            The rows that were clustered, in the same order. "nearest" then measures in the data, standardised as in
+            training, as the figures of the paper (SHADE_1nn) seem to have been made; else in the embedding.
 
         Returns
         -------
         ndarray of shape (n_samples,)
         """
         check_is_fitted(self)
-        check_parameter("strategy", strategy, Choice(STRATEGIES), "assign_noise")
-        return assign_noise(self.labels_, self._training.points, self.dc_tree_, strategy, self.n_jobs)
+        check_parameter("strategy", strategy, Choice(("tree", "nearest")), "assign_noise")
+        if strategy == "tree":
+            if X is not None:
+                raise ValueError("The 'X' parameter of assign_noise goes with strategy='nearest' only.")
+            return follow_links(self.labels_, self._links)
+        points = self._training.points if X is None else self._space_of(X)
+        if len(points) != len(self.labels_):
+            raise ValueError(f"X has {len(points)} rows, but {len(self.labels_)} were clustered.")
+        return assign_nearest(self.labels_, points, self.n_jobs)
 
     def explain(self, X: object, top: int = 5) -> Explanation:
         """For each cluster, the features that set its rows apart from all others, with the size of the effect.
@@ -239,34 +250,51 @@ class TreeClusteringMixin:
             """Where rows lie among the points of the tree, in one piece or several."""
             ...
 
-    def _cluster(self, points: FloatArray, background: BoolArray | None = None) -> None:
-        """Build the tree of the points and choose the clusters among those that are not background."""
+        def _space_of(self, X: object) -> FloatArray:
+            """Rows of the data as they are compared with each other."""
+            ...
+
+    def _cluster(
+        self,
+        points: FloatArray,
+        background: BoolArray | None = None,
+        data: tuple[SpanningTree, SingleArray] | None = None,
+    ) -> None:
+        """Build the tree of the points and choose the clusters among those that are not background.
+
+        `data` is another spanning tree of the rows and where they lie in it.
+        """
         self._background = np.zeros(len(points), np.bool_) if background is None else background
-        self._build_trees(points)
+        edges = [self._build_trees(points).edges]
+        spaces: list[AnyArray] = [points]
+        if data is not None:
+            edges.append(data[0].edges)
+            spaces.append(data[1])
+        self._links = sort_links(edges, spaces)
         self._set_clustering(self._select())
 
-    def _build_trees(self, points: FloatArray) -> None:
+    def _build_trees(self, points: FloatArray) -> SpanningTree:
         self._training = TrainingPoints(points, self.min_points)
-        self.dc_tree_ = self._tree_of(points)
+        spanning = self._spanning_tree_of(points)
+        self.dc_tree_ = DCTree.from_spanning_tree(spanning)
         self.structure_tree_ = self._structure_of(self.dc_tree_)
+        return spanning
 
     def _structure_of(self, tree: DCTree) -> StructureTree:
         """Candidates of the tree; how large a cluster must be does not depend on how much background there is."""
         smallest = smallest_branch(self.selection, self.min_points, int(np.sum(~self._background)))
         return StructureTree.from_dc_tree(tree, self.selection, self.min_points, self.min_cluster_size or smallest)
 
-    def _tree_of(self, points: FloatArray) -> DCTree:
-        """The tree of the points; background joins it an octave above everything, a row at a time."""
+    def _spanning_tree_of(self, points: FloatArray) -> SpanningTree:
+        """The spanning tree of the points; background joins it an octave above everything, a row at a time."""
         device = tree_device(self.device)
         if not self._background.any():
-            return DCTree.from_points(points, self.min_points, n_jobs=self.n_jobs, device=device)
+            return minimum_spanning_tree(points, self.min_points, n_jobs=self.n_jobs, device=device)
         rows, background = np.flatnonzero(~self._background), np.flatnonzero(self._background)
         spanning = minimum_spanning_tree(points[rows], self.min_points, n_jobs=self.n_jobs, device=device)
         edges = np.column_stack([np.full(len(background), rows[0]), background])
         top = np.full(len(background), 2.0 * spanning.weights.max())
-        return DCTree.from_spanning_tree(
-            SpanningTree(np.vstack([rows[spanning.edges], edges]), np.append(spanning.weights, top))
-        )
+        return SpanningTree(np.vstack([rows[spanning.edges], edges]), np.append(spanning.weights, top))
 
     def _select(self) -> FlatClustering:
         """The clustering of the rule, or a single cluster where chance explains what it found."""
@@ -295,7 +323,7 @@ class TreeClusteringMixin:
         if share > 0.5:
             warnings.warn(
                 f"{share:.0%} of the points are noise: they lie in no part of the density tree that is stable by "
-                f"selection={self.selection!r}. assign_noise() puts them into the nearest cluster; another "
+                f"selection={self.selection!r}. assign_noise() puts them into clusters; another "
                 "'selection', a smaller 'min_points' or a larger 'min_cluster_size' changes how much there is.",
                 ShadeWarning,
                 stacklevel=3,
@@ -435,4 +463,7 @@ class DCTreeClustering(ClusterMixin, TreeClusteringMixin, BaseEstimator):  # typ
         tree_device(self.device)
 
     def _points_of(self, X: object) -> list[FloatArray]:
-        return [_validation.check_points(check_rows(self, X, reset=False))]
+        return [self._space_of(X)]
+
+    def _space_of(self, X: object) -> FloatArray:
+        return _validation.check_points(check_rows(self, X, reset=False))

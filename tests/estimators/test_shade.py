@@ -362,8 +362,14 @@ def test_assign_noise_leaves_no_noise_and_labels_as_they_are() -> None:
         assert labels.min() == 0
         assert np.array_equal(labels[~noise], model.labels_[~noise])
     assert np.array_equal(model.labels_ < 0, noise)
-    with pytest.raises(ValueError, match=r"The 'strategy' parameter of assign_noise must be 'nearest' or 'tree'"):
+    with pytest.raises(ValueError, match=r"The 'strategy' parameter of assign_noise must be 'tree' or 'nearest'"):
         model.assign_noise("guess")
+    in_data = model.assign_noise("nearest", X)
+    assert in_data.min() == 0 and np.array_equal(in_data[~noise], model.labels_[~noise])
+    with pytest.raises(ValueError, match=r"goes with strategy='nearest' only"):
+        model.assign_noise("tree", X)
+    with pytest.raises(ValueError, match=r"X has 9 rows, but 340 were clustered"):
+        model.assign_noise("nearest", X[:9])
 
 
 def test_much_noise_is_told_with_a_remedy() -> None:

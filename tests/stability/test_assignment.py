@@ -11,7 +11,7 @@ from shade.stability import FlatClustering, StructureTree, cut_at_distance, sele
 from shade.stability.assignment import (
     Attachment,
     TrainingPoints,
-    assign_noise,
+    assign_nearest,
     label_new_points,
     score_new_points,
 )
@@ -259,9 +259,9 @@ def clustered(seed: int, n: int, d: int) -> tuple[np.ndarray, DCTree, FlatCluste
 def test_nearest_puts_noise_into_the_cluster_of_the_nearest_clustered_point(shape: tuple[int, int]) -> None:
     noisy = 0
     for seed in range(8):
-        X, tree, clustering = clustered(seed, *shape)
+        X, _, clustering = clustered(seed, *shape)
         labels = clustering.labels
-        assigned = assign_noise(labels, X, tree, "nearest")
+        assigned = assign_nearest(labels, X)
         inside = np.flatnonzero(labels >= 0)
         np.testing.assert_array_equal(assigned[inside], labels[inside])
         for row in np.flatnonzero(labels < 0):
@@ -271,64 +271,26 @@ def test_nearest_puts_noise_into_the_cluster_of_the_nearest_clustered_point(shap
     assert noisy >= 50
 
 
-def test_tree_puts_noise_into_a_cluster_of_least_dc_distance() -> None:
-    noisy = 0
+def test_the_order_of_the_rows_does_not_decide_which_cluster_is_nearest() -> None:
     for seed in range(60):
-        X, tree, clustering = clustered(seed, 60 + seed, 2)
-        labels = clustering.labels
-        assigned = assign_noise(labels, X, tree, "tree")
-        inside = np.flatnonzero(labels >= 0)
-        np.testing.assert_array_equal(assigned[inside], labels[inside])
-        apart = tree.dc_distances()
-        for row in np.flatnonzero(labels < 0):
-            least = apart[row, inside].min()
-            assert assigned[row] in labels[inside][apart[row, inside] == least], f"{seed=} {row=}"
-            noisy += 1
-    assert noisy >= 300
-
-
-def test_tree_takes_the_cluster_of_the_nearest_point_among_those_met_first() -> None:
-    for seed in range(60):
-        X, tree, clustering = clustered(seed, 60 + seed, 2)
-        labels = clustering.labels
-        assigned = assign_noise(labels, X, tree, "tree")
-        inside = np.flatnonzero(labels >= 0)
-        apart, straight = tree.dc_distances(), oracles.distances(X)
-        for row in np.flatnonzero(labels < 0):
-            first = inside[apart[row, inside] == apart[row, inside].min()]
-            nearest = first[straight[row, first] == straight[row, first].min()]
-            assert assigned[row] in labels[nearest], f"{seed=} {row=}"
-
-
-@pytest.mark.parametrize("strategy", ["nearest", "tree"])
-def test_the_order_of_the_rows_does_not_decide_where_noise_goes(strategy: str) -> None:
-    for seed in range(60):
-        X = draw_groups(seed, 60 + seed, 2)
-        tree = DCTree.from_points(X, 4)
-        labels = select_clusters(StructureTree.from_dc_tree(tree, SELECTIONS[seed % 3], 4)).labels
+        X, _, clustering = clustered(4 * seed, 60 + seed, 2)
         shuffled = np.random.default_rng(seed).permutation(len(X))
-        other = DCTree.from_points(X[shuffled], 4)
-        before = assign_noise(labels, X, tree, strategy)
-        after = assign_noise(labels[shuffled], X[shuffled], other, strategy)
+        before = assign_nearest(clustering.labels, X)
+        after = assign_nearest(clustering.labels[shuffled], X[shuffled])
         np.testing.assert_array_equal(after, before[shuffled], err_msg=f"{seed=}")
 
 
-@pytest.mark.parametrize("strategy", ["nearest", "tree"])
-def test_a_clustering_without_noise_or_of_noise_alone_is_returned_as_a_copy(strategy: str) -> None:
+def test_a_clustering_without_noise_or_of_noise_alone_is_returned_as_a_copy() -> None:
     X = draw_groups(1, 50, 2)
-    tree = DCTree.from_points(X, 4)
     for labels in (np.arange(50) % 3, np.full(50, -1)):
-        assigned = assign_noise(labels, X, tree, strategy)
+        assigned = assign_nearest(labels, X)
         np.testing.assert_array_equal(assigned, labels)
-        assert assigned is not labels
         assert not np.shares_memory(assigned, labels)
 
 
-@pytest.mark.parametrize("strategy", ["nearest", "tree"])
-def test_the_labels_given_are_not_changed(strategy: str) -> None:
-    X, tree, clustering = clustered(2, 100, 2)
+def test_the_labels_given_are_not_changed() -> None:
+    X, _, clustering = clustered(2, 100, 2)
     before = clustering.labels.copy()
     assert (before < 0).any()
-    assigned = assign_noise(clustering.labels, X, tree, strategy)
+    assert (assign_nearest(clustering.labels, X) >= 0).all()
     np.testing.assert_array_equal(clustering.labels, before)
-    assert (assigned >= 0).all()

@@ -246,3 +246,22 @@ def nearest_marked(marked, reachability, before, before_distance, after, after_d
         after[t] = last
         after_distance[t] = distance
         distance = max(distance, reachability[t])
+
+
+@kernel
+def spread_labels(links, labels):
+    """Give rows of label −1 the label of the tree that they end in when links, shortest first, join rows to trees.
+
+    Two trees that both have a label stay apart.
+    """
+    n = labels.shape[0]
+    parent = np.arange(n)  # union-find; the root of a tree with a label is a row that had one
+    for link in range(links.shape[0]):
+        first = find_root(parent, links[link, 0])
+        second = find_root(parent, links[link, 1])
+        if labels[first] < 0:
+            parent[first] = second
+        elif labels[second] < 0:
+            parent[second] = first
+    for row in range(n):
+        labels[row] = labels[find_root(parent, row)]

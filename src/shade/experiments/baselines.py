@@ -21,7 +21,6 @@ import numpy as np
 
 from shade._arrays import AnyArray, IntArray, SingleArray
 from shade._parallel import resolve_device
-from shade.density.search import make_search
 from shade.experiments.samples import BenchmarkSamples
 
 if TYPE_CHECKING:
@@ -161,17 +160,6 @@ def _represent(X: AnyArray, representation: str, seed: int) -> AnyArray:
             reducer = umap.UMAP(n_neighbors=30, min_dist=0.0, n_components=size, random_state=seed)
             return np.asarray(reducer.fit_transform(X))
     return X
-
-
-def assign_nearest(labels: IntArray, points: AnyArray) -> IntArray:
-    """Noise put into the cluster of the nearest clustered point."""
-    noise, clustered = np.flatnonzero(labels < 0), np.flatnonzero(labels >= 0)
-    assigned = labels.copy()
-    if len(noise) and len(clustered):
-        known = np.ascontiguousarray(points[clustered], np.float64)
-        index, _ = make_search(known).nearest(np.ascontiguousarray(points[noise], np.float64), 1)
-        assigned[noise] = labels[clustered[index[:, 0]]]
-    return assigned
 
 
 @contextlib.contextmanager

@@ -9,14 +9,10 @@ from functools import cached_property
 import numpy as np
 
 from shade._arrays import FloatArray, IntArray
-from shade._kernels import condense, merge_tree
-from shade._validation import check_choice
-from shade.density.dc_tree import DCTree
+from shade._kernels import condense
 from shade.density.search import AllPairs, KDTree, make_search
 from shade.stability.selection import FlatClustering
 from shade.stability.structure_tree import StructureTree
-
-STRATEGIES = ("nearest", "tree")
 
 # A new point closer to a training point than float32 can tell, relative to the widest extent, is that point.
 SAME_POINT = 1e-6
@@ -92,55 +88,11 @@ def score_new_points(tree: StructureTree, attachment: Attachment) -> FloatArray:
     return 1.0 - np.maximum(branches.deepest[branch], floor) / np.maximum(leaving, floor)
 
 
-def assign_noise(
-    labels: IntArray, points: FloatArray, tree: DCTree, strategy: str = "nearest", n_jobs: int | None = None
-) -> IntArray:
-    """Put every noise point into a cluster; returns new labels.
-
-    Parameters
-    ----------
-    labels : ndarray of shape (n_samples,)
-    points : ndarray of shape (n_samples, n_features)
-    tree : DCTree
-    strategy : {"nearest", "tree"}, default="nearest"
-        "nearest": the cluster of the nearest clustered point. "tree": the cluster of the nearest point among the
-        clustered points that it is density-connected to first.
-    n_jobs : int, optional
-    """
-    check_choice("strategy", strategy, STRATEGIES, "assign_noise")
+def assign_nearest(labels: IntArray, points: FloatArray, n_jobs: int | None = None) -> IntArray:
+    """Put every noise point into the cluster of the nearest clustered point; returns new labels."""
     noise, clustered = np.flatnonzero(labels < 0), np.flatnonzero(labels >= 0)
     assigned = labels.copy()
-    if len(noise) == 0 or len(clustered) == 0:
-        return assigned
-    index, _ = make_search(points[clustered]).nearest(points[noise], 1, n_jobs)
-    nearest = clustered[index[:, 0]]
-    if strategy == "tree":
-        nearest = _nearest_connected(noise, nearest, labels, points, tree)
-    assigned[noise] = labels[nearest]
+    if len(noise) and len(clustered):
+        index, _ = make_search(points[clustered]).nearest(points[noise], 1, n_jobs)
+        assigned[noise] = labels[clustered[index[:, 0]]]
     return assigned
-
-
-def _nearest_connected(
-    noise: IntArray, nearest: IntArray, labels: IntArray, points: FloatArray, tree: DCTree
-) -> IntArray:
-    """For each noise point the nearest among the clustered points of least dc-distance to it.
-
-    Mostly that is the nearest clustered point of all; only where it is connected later are the others searched.
-    """
-    order, n = tree.order, tree.n_points
-    marked = labels[order] >= 0
-    before, after = np.empty(n, np.int64), np.empty(n, np.int64)
-    before_distance, after_distance = np.empty(n), np.empty(n)
-    merge_tree.nearest_marked(marked, tree.reachability, before, before_distance, after, after_distance)
-    least = np.minimum(before_distance, after_distance)[tree.position[noise]]
-    result = nearest.copy()
-    for item in np.flatnonzero(tree.dc_distances_of_pairs(noise, nearest) > least):
-        # Points within a distance of each other are a slice of the order, ended by longer steps.
-        steps = tree.reachability > least[item]
-        position = tree.position[noise[item]]
-        start = position - int(np.argmax(steps[position::-1]))
-        stop = position + 1 + int(np.argmax(np.append(steps[position + 1 :], True)))
-        rows = order[start:stop][marked[start:stop]]
-        gaps = np.square(points[rows] - points[noise[item]]).sum(axis=1)
-        result[item] = rows[np.lexsort((rows, gaps))[0]]
-    return result
