@@ -6,6 +6,7 @@ import re
 import sys
 from io import BytesIO
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from PIL import Image
 
 from shade import DCTreeClustering
 from shade.report import write_report
+from shade.report.pictures import draw_losses
 from shade.report.thumbnails import make_sheet
 from tests.report.conftest import HOSTILE, Samples
 
@@ -101,11 +103,27 @@ def test_what_was_run_is_told(tmp_path, image_model):
         "Quarters",
         "<dd>120</dd>",
         "<dd>64</dd>",
-        "6 epochs in",
+        "2 networks, 6 epochs in",
+        "Losses over the epochs of each network.",
         "<dt>network</dt><dd>(32,)</dd>",
         "<dt>torch</dt>",
     ]:
         assert text in page, text
+
+
+def test_where_rows_came_from_and_what_was_done_to_them_is_told(tmp_path, table_model, table_samples):
+    known = SimpleNamespace(**vars(table_samples), source="folder-of-mine/flowers.csv", notes=("left out <b>",))
+    page = write_report(table_model, tmp_path / "report.html", samples=known).read_text(encoding="utf-8")
+    assert "On flowers.csv, where shade" in page
+    assert "folder-of-mine" not in page
+    assert "<li>left out &lt;b&gt;</li>" in page
+
+
+def test_no_line_leads_from_one_network_to_the_next():
+    history = [{"epoch": epoch, "loss": loss} for epoch, loss in [(1, 9.0), (2, 5.0), (1, 8.0), (2, 4.0)]]
+    (line,) = draw_losses(history).renderers
+    assert np.array_equal(line.data_source.data["x"], [1, 2, np.nan, 1, 2], equal_nan=True)
+    assert np.array_equal(line.data_source.data["y"], [9, 5, np.nan, 8, 4], equal_nan=True)
 
 
 def test_images_get_thumbnails_of_every_row_and_of_the_exemplars(tmp_path, image_model):

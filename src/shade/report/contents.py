@@ -158,8 +158,8 @@ def gather_contents(
     }
 
 
-def describe_run(model: Any) -> dict[str, dict[str, str]]:
-    """What was run and how long, for the header and the tables of the page."""
+def describe_run(model: Any, samples: KnownSamples) -> dict[str, Any]:
+    """What was run on what and how long, for the header and the tables of the page."""
     history = getattr(model, "history_", None) or []
     seconds = sum(record.get("seconds", 0.0) for record in history)
     n = len(model.labels_)
@@ -172,7 +172,9 @@ def describe_run(model: Any) -> dict[str, dict[str, str]]:
     }
     if history:
         facts["Embedding"] = f"{model.embedding_.shape[1]} dimensions"
-        facts["Training"] = f"{len(history):,} epochs in {format_seconds(seconds)}"
+        networks = getattr(model, "ensemble", 1)
+        trained = f"{networks} networks, " if networks > 1 else ""
+        facts["Training"] = f"{trained}{len(history):,} epochs in {format_seconds(seconds)}"
     parameters = {
         name: shorten(str(value), 200)
         for name, value in model.get_params(deep=False).items()
@@ -181,6 +183,8 @@ def describe_run(model: Any) -> dict[str, dict[str, str]]:
     return {
         "facts": facts,
         "parameters": parameters,
+        "source": samples.source,
+        "notes": samples.notes,
         "versions": _versions(("numpy", "scipy", "torch", "numba", "bokeh")),
     }
 

@@ -120,10 +120,15 @@ function showSelection() {
     : state.nSelected > MOST_LISTED ? `The first ${MOST_LISTED} of ${count(state.nSelected)} points.` : `${count(state.nSelected)} points.`;
 }
 
+// A path may go on in the next line after a slash.
+function breakable(name) {
+  return name.split(/(?<=\/)/).flatMap((part) => [part, make("wbr")]);
+}
+
 function listedRow(position) {
   const label = state.labels[position];
   const where = state.nSelected ? (label < 0 ? "noise" : `cluster ${label}`) : `score ${points.outlier[position].toFixed(3)}`;
-  const text = make("span", { class: "text" }, make("b", {}, nameOf(position)), make("span", { class: "small" }, where));
+  const text = make("span", { class: "text" }, make("b", {}, ...breakable(nameOf(position))), make("span", { class: "small" }, where));
   const row = make("li", { title: nameOf(position) }, ...[thumbnailOf(points.row[position], 32)].filter(Boolean), text);
   row.style.setProperty("--row", colourOf(label));
   return row;
@@ -195,7 +200,7 @@ function start() {
   const bokeh = window.Bokeh.documents.find((candidate) => candidate.get_model_by_name("positions"));
   if (!bokeh || !bokeh.is_idle) return setTimeout(start, 10); // before its first layout Bokeh would paint in the wrong place
   findModels(bokeh);
-  startScatter(models.figures.embedding);
+  startScatter(models.figures.embedding, thinNames);
   listenToPictures({ choose, hover, ask: showNumber });
   element("number").max = data.numbers.length;
   let wanted = null;

@@ -44,7 +44,8 @@ def write_report(
     samples : optional
         What is known about the rows that were fitted: an object with `rows` (a table, or images of shape N × H × W,
         N × C × H × W or N × H × W × 3), `feature_names`, `ids`, `labels` and `kind` ("table", "images" or "frames").
-        With it clusters are told by their features or shown as images.
+        With it clusters are told by their features or shown as images. Where it says its `source` and has `notes` of
+        what was done to the rows, as those that `shade.data.read_samples` reads, the page says so too.
     title : str, optional
 
     Returns
@@ -74,7 +75,7 @@ def write_report(
         raise ImportError("Reports need bokeh: pip install 'shade-clustering[report]'") from error
     flat, axes = flatten_points(contents.points_of(model))
     data = contents.gather_contents(model, known, flat, axes)
-    run = contents.describe_run(model)
+    run = contents.describe_run(model, known)
     script, pictures, library = embed_pictures(model, flat, data)
     scripts = [library, "\n".join(["(function () {", '"use strict";', *map(_asset, PROGRAM), "})();"]), script]
     heading = title or f"{run['facts']['Estimator']} found {model.n_clusters_} clusters"

@@ -2,6 +2,8 @@
 
 const MOST_NAMES = 40;
 let models = null;
+let placedNames = [];
+let barHeights = { key: "" };
 
 function findModels(document) {
   const get = (name) => document.get_model_by_name(name);
@@ -31,7 +33,7 @@ function paintPictures() {
 
 // The number of each cluster, in the middle of its strongest points.
 function paintNames() {
-  const names = { x: [], y: [], text: [] };
+  placedNames = [];
   if (state.clusters.length <= MOST_NAMES) {
     state.clusters.forEach((cluster, label) => {
       let x = 0, y = 0, weight = 0;
@@ -41,14 +43,24 @@ function paintNames() {
         y += strength * points.y[position];
         weight += strength;
       }
-      const middle = { x: x / weight, y: y / weight };
-      const nearest = nearestMember(cluster, middle);
-      names.x.push(points.x[nearest]);
-      names.y.push(points.y[nearest]);
-      names.text.push(String(label));
+      const nearest = nearestMember(cluster, { x: x / weight, y: y / weight });
+      placedNames.push({ x: points.x[nearest], y: points.y[nearest], text: String(label) });
     });
   }
-  models.names.data = names;
+  thinNames();
+}
+
+// Only names that cover none before them, which are of larger clusters; zooming in brings the others.
+function thinNames() {
+  const { x_range: across, y_range: up, inner_width: width, inner_height: height } = models.figures.embedding;
+  const xScale = width / (across.end - across.start), yScale = height / (up.end - up.start);
+  const shown = [];
+  for (const name of placedNames) {
+    const covers = (other) => Math.abs(name.x - other.x) * xScale < 4 * (name.text.length + other.text.length) + 5 && Math.abs(name.y - other.y) * yScale < 17;
+    if (!shown.some(covers)) shown.push(name);
+  }
+  const names = { x: shown.map((name) => name.x), y: shown.map((name) => name.y), text: shown.map((name) => name.text) };
+  if (names.text.join() !== models.names.data.text.join() || names.x.join() !== models.names.data.x.join()) models.names.data = names;
 }
 
 function nearestMember(cluster, middle) {
@@ -68,9 +80,9 @@ function paintBars() {
   const bars = { left: [], right: [], high: [], middle: [], label: [], alpha: [], faint: [] };
   const counts = new Int32Array(state.clusters.length + 1);
   const size = data.palette.light.length;
-  for (let start = first - (first % step); start < last; start += step) {
+  const heights = heightsOfBars(first - (first % step), last, step);
+  for (let start = first - (first % step), bar = 0; start < last; start += step, bar++) {
     const stop = Math.min(start + step, n);
-    const values = points.reachability.slice(start, stop).sort();
     counts.fill(0);
     let lit = 0;
     for (let position = start; position < stop; position++) {
@@ -82,8 +94,8 @@ function paintBars() {
     const strength = !state.nSelected ? 1 : 0.15 + 0.85 * (lit / (stop - start));
     bars.left.push(start);
     bars.right.push(stop);
-    bars.high.push(values[values.length - 1]);
-    bars.middle.push(values[values.length >> 1]);
+    bars.high.push(heights.high[bar]);
+    bars.middle.push(heights.middle[bar]);
     bars.label.push(common === counts.length - 1 ? -1 : (common % size) + 0.5);
     bars.alpha.push(strength);
     bars.faint.push(0.4 * strength);
@@ -91,6 +103,19 @@ function paintBars() {
   models.bars.data = bars;
   document.getElementById("thinning").textContent =
     step === 1 ? "" : `A bar stands for ${step} neighbours: full up to their median, faint up to their highest. Zoom in for each point.`;
+}
+
+// Of the bars in view, which stay the same whatever the clusters.
+function heightsOfBars(first, last, step) {
+  const key = `${first} ${last} ${step}`;
+  if (barHeights.key === key) return barHeights;
+  barHeights = { key, high: [], middle: [] };
+  for (let start = first; start < last; start += step) {
+    const values = points.reachability.slice(start, Math.min(start + step, n)).sort();
+    barHeights.high.push(values[values.length - 1]);
+    barHeights.middle.push(values[values.length >> 1]);
+  }
+  return barHeights;
 }
 
 function paintTree() {

@@ -118,19 +118,21 @@ def draw_stability(totals: list[float]) -> figure:
 
 
 def draw_losses(history: list[dict[str, float]]) -> figure:
-    """Each loss over the epochs of all networks."""
+    """Each loss over the epochs; the networks of an ensemble lie over each other."""
     values = np.array([[record.get(key, np.nan) for key in TITLES] for record in history])
+    epochs = np.array([float(record.get("epoch", place + 1)) for place, record in enumerate(history)])
+    networks = np.flatnonzero(np.diff(epochs) <= 0) + 1  # where the next one begins, and no line may lead there
+    values, epochs = np.insert(values, networks, np.nan, axis=0), np.insert(epochs, networks, np.nan)
     positive = values[np.isfinite(values) & (values > 0)]
     log = len(positive) > 0 and positive.max() > 100 * positive.min()
     plot = _new_figure("losses", 270, tools=[], y_axis_type="log" if log else "linear")
-    epochs = np.arange(1, len(history) + 1)
     for (key, title), series in zip(TITLES.items(), values.T, strict=True):
         if not np.isfinite(series).any():
             continue
         line = plot.line(
             epochs, series, line_width=2, line_dash=LOSS_DASHES[key], legend_label=title, name=f"loss-{key}"
         )
-        if len(history) == 1:
+        if np.nanmax(epochs) == 1:
             plot.scatter(epochs, series, size=6, fill_color=line.glyph.line_color, line_color=None)
     plot.add_layout(plot.legend[0], "above")
     plot.legend.orientation, plot.legend.border_line_color, plot.legend.background_fill_color = "horizontal", None, None

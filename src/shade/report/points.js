@@ -86,8 +86,17 @@ function countSelected() {
   return counts;
 }
 
+// The farthest outside first; sorting all points would be felt.
 function mostOutlying(most) {
-  return Array.from(points.outlier.keys()).sort((first, second) => points.outlier[second] - points.outlier[first]).slice(0, most);
+  const found = [];
+  for (let position = 0; position < n; position++) {
+    if (found.length === most && points.outlier[position] <= points.outlier[found[most - 1]]) continue;
+    let place = found.length;
+    while (place > 0 && points.outlier[found[place - 1]] < points.outlier[position]) place--;
+    found.splice(place, 0, position);
+    found.length = Math.min(found.length, most);
+  }
+  return found;
 }
 
 // The most frequent given label of a cluster's points, and its share.
@@ -101,14 +110,16 @@ function commonTruth(cluster) {
 // Adjusted Rand index of the clusters and the given labels, noise being a cluster of its own.
 function agreementWithTruth() {
   const k = state.clusters.length + 1;
-  const cells = new Map();
   const rows = new Float64Array(k);
   const columns = new Float64Array(truth.names.length);
+  const few = k * columns.length <= 1e6; // else most pairs of a cluster and a label never occur
+  const cells = few ? new Float64Array(k * columns.length) : new Map();
   for (let position = 0; position < n; position++) {
     const label = state.labels[position] < 0 ? k - 1 : state.labels[position];
     const code = truth.codes[position];
     const cell = label * columns.length + code;
-    cells.set(cell, (cells.get(cell) || 0) + 1);
+    if (few) cells[cell]++;
+    else cells.set(cell, (cells.get(cell) || 0) + 1);
     rows[label]++;
     columns[code]++;
   }

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -52,6 +53,8 @@ class KnownSamples:
     images: AnyArray | None = None
     ids: tuple[str, ...] | None = None
     labels: tuple[str, ...] | None = None
+    source: str = ""
+    notes: tuple[str, ...] = ()
 
 
 def check_samples(samples: ReportSamples | None, n_points: int) -> KnownSamples:
@@ -64,10 +67,14 @@ def check_samples(samples: ReportSamples | None, n_points: int) -> KnownSamples:
     ids, labels = _as_texts(samples.ids, "ids", n_points), _as_texts(samples.labels, "labels", n_points)
     if ids == tuple(map(str, range(n_points))):
         ids = None  # rows are told by their numbers anyway
+    known = KnownSamples(
+        ids=ids, labels=labels, source=Path(str(getattr(samples, "source", ""))).name,
+        notes=tuple(map(str, getattr(samples, "notes", ()))),
+    )  # fmt: skip
     if samples.kind in IMAGES and rows.ndim > 2:
-        return KnownSamples(images=_channels_last(rows), ids=ids, labels=labels)
+        return replace(known, images=_channels_last(rows))
     names = None if samples.feature_names is None else tuple(map(str, samples.feature_names))
-    return KnownSamples(table=rows.reshape(n_points, -1), feature_names=names, ids=ids, labels=labels)
+    return replace(known, table=rows.reshape(n_points, -1), feature_names=names)
 
 
 def _as_texts(values: Sequence[Any] | None, name: str, n_points: int) -> tuple[str, ...] | None:

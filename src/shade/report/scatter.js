@@ -4,12 +4,13 @@
 const GRID = 256; // cells a side, to find points near a place
 const scatter = { canvas: null, figure: null, waiting: false, cells: null, starts: null, box: null, layers: null, page: "#ffffff" };
 
-function startScatter(figure) {
+// `moved` is called after what is in view has been painted anew.
+function startScatter(figure, moved) {
   scatter.canvas = document.getElementById("scatter");
   scatter.figure = figure;
   sortIntoCells();
   const later = () => {
-    if (!scatter.waiting) requestAnimationFrame(() => { scatter.waiting = false; paintScatter(); });
+    if (!scatter.waiting) requestAnimationFrame(() => { scatter.waiting = false; paintScatter(); moved(); });
     scatter.waiting = true;
   };
   for (const range of [figure.x_range, figure.y_range]) {
@@ -21,10 +22,11 @@ function startScatter(figure) {
 // Say what is not in view.
 function countOutside() {
   const { x_range: across, y_range: up } = scatter.figure;
+  const [left, right, low, high] = [across.start, across.end, up.start, up.end]; // Bokeh's own are slow to ask
   let outside = 0;
   for (let position = 0; position < n; position++) {
-    const [x, y] = [points.x[position], points.y[position]];
-    if (x < across.start || x > across.end || y < up.start || y > up.end) outside++;
+    const x = points.x[position], y = points.y[position];
+    if (x < left || x > right || y < low || y > high) outside++;
   }
   document.getElementById("outside").textContent = outside ? `${outside.toLocaleString("en")} points outside the view` : "";
 }
@@ -137,7 +139,14 @@ function cellOf(value, [low, high]) {
 }
 
 function sortIntoCells() {
-  const extent = (values) => values.reduce(([low, high], value) => [Math.min(low, value), Math.max(high, value)], [Infinity, -Infinity]);
+  const extent = (values) => {
+    let [low, high] = [Infinity, -Infinity];
+    for (const value of values) {
+      if (value < low) low = value;
+      if (value > high) high = value;
+    }
+    return [low, high];
+  };
   scatter.box = { x: extent(points.x), y: extent(points.y) };
   scatter.starts = new Int32Array(GRID * GRID + 1);
   const cells = Int32Array.from(points.x, (x, position) => cellOf(points.y[position], scatter.box.y) * GRID + cellOf(x, scatter.box.x));
