@@ -45,7 +45,7 @@ def test_figures_of_runs(store: RunStore, tmp_path: Path, name: str, table: str,
     figure = figures.draw_figure(name, database=store.path)
     assert len(figure.axes) == axes
     assert all(ax.lines or ax.patches for ax in figure.axes)
-    assert figure.get_supxlabel() == "Mean and deviation over 1 seed."
+    assert figure.get_supxlabel() == "One seed."
     figure.savefig(tmp_path / "figure.png")
 
 

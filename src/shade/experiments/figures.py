@@ -159,8 +159,8 @@ def _tell_seeds(figure: Figure, entries: list[Entry]) -> None:
     """Over how many seeds the figures were taken."""
     counts = [entry.runs for entry in entries if entry.runs]
     few, many = min(counts, default=0), max(counts, default=0)
-    seeds = f"{many} seed{'s' if many > 1 else ''}" if few == many else f"{few} to {many} seeds"
-    _caption(figure, f"Mean and deviation over {seeds}.")
+    seeds = f"{many} seeds" if few == many else f"{few} to {many} seeds"
+    _caption(figure, "One seed." if many == 1 else f"Mean and deviation over {seeds}.")
 
 
 def _caption(figure: Figure, text: str) -> None:

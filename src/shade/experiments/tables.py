@@ -246,7 +246,8 @@ def format_table(entries: list[Entry], kind: str = "text") -> str:
 def _format_entry(entry: Entry | None) -> str:
     if entry is None:
         return ""
-    ours = f"{entry.mean:.1f} ± {entry.std:.1f}" if entry.runs else ""
+    spread = f" ± {entry.std:.1f}" if entry.runs > 1 else ""
+    ours = f"{entry.mean:.1f}{spread}" if entry.runs else ""
     paper = "" if np.isnan(entry.published_mean) else f"({entry.published_mean:.1f} ± {entry.published_std:.1f})"
     return " ".join(part for part in (ours, paper, entry.differs) if part)
 
