@@ -104,8 +104,12 @@ def _make_group() -> None:
     import torch
     import torch.distributed as dist
 
-    backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
     rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    # nccl wants a device for each rank; ranks without one, or that share one, send through gloo, all of them.
+    devices = torch.cuda.device_count() if dist.is_nccl_available() else 0
+    _own_store.set(f"devices-{rank}", str(int(devices >= int(os.environ.get("LOCAL_WORLD_SIZE", "1")))))
+    enough = all(_own_store.get(f"devices-{other}") == b"1" for other in range(world))
+    backend = "cpu:gloo,cuda:nccl" if enough else "gloo"
     dist.init_process_group(backend, store=_own_store, rank=rank, world_size=world, timeout=timedelta(days=1))
     atexit.register(_leave_group)
 

@@ -24,6 +24,11 @@ SETTINGS: dict[str, Any] = {
 }
 
 
+RESULTS = ("clusters.csv", "labels.npy", "embedding.npy", "model.shade")
+PICTURES = ("overview.png", "reachability.png", "structure_tree.png", "losses.png")
+FILES = (*RESULTS, *PICTURES)
+
+
 @dataclass(frozen=True)
 class DemoResult:
     """What the demo found, and how long it took."""
@@ -62,8 +67,7 @@ def write_demo(result: DemoResult, folder: Path) -> list[Path]:
     np.save(folder / "labels.npy", model.labels_)
     np.save(folder / "embedding.npy", model.embedding_)
     model.save(folder / "model.shade")
-    written = [folder / name for name in ("clusters.csv", "labels.npy", "embedding.npy", "model.shade")]
-    return written + _draw(result, folder)
+    return [folder / name for name in RESULTS] + _draw(result, folder)
 
 
 def _draw(result: DemoResult, folder: Path) -> list[Path]:
@@ -74,21 +78,17 @@ def _draw(result: DemoResult, folder: Path) -> list[Path]:
     from shade import plots
 
     model = result.model
-    pictures = {
-        "overview.png": lambda figure: _draw_overview(result, figure),
-        "reachability.png": lambda figure: plots.plot_reachability(
-            model.dc_tree_, model.labels_, log=True, ax=figure.subplots()
-        ),
-        "structure_tree.png": lambda figure: plots.plot_structure_tree(
-            model.structure_tree_, model._clustering, ax=figure.subplots()
-        ),
-        "losses.png": lambda figure: plots.plot_losses(model.history_, ax=figure.subplots()),
-    }
-    for name, draw in pictures.items():
+    draws = (
+        lambda figure: _draw_overview(result, figure),
+        lambda figure: plots.plot_reachability(model.dc_tree_, model.labels_, log=True, ax=figure.subplots()),
+        lambda figure: plots.plot_structure_tree(model.structure_tree_, model._clustering, ax=figure.subplots()),
+        lambda figure: plots.plot_losses(model.history_, ax=figure.subplots()),
+    )
+    for name, draw in zip(PICTURES, draws, strict=True):
         figure = Figure(figsize=(9.0, 3.6), layout="constrained")
         draw(figure)  # type: ignore[no-untyped-call]
         figure.savefig(folder / name, dpi=130)
-    return [folder / name for name in pictures]
+    return [folder / name for name in PICTURES]
 
 
 def _draw_overview(result: DemoResult, figure: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import logging
 import math
 from collections.abc import Iterator, Sequence
 from os import PathLike
@@ -45,6 +46,8 @@ from shade.tree_clustering import (
     check_source,
     unchanged_on_error,
 )
+
+logger = logging.getLogger("shade")
 
 FEWEST_PIXELS = 64  # of a row of bytes that is taken for an image
 
@@ -421,6 +424,7 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         if self.training_tree_ == "batch" or (self.density_weight == 0 and self.noise == "embedding"):
             return None
         where = str(device) if device.type == "cuda" else "cpu"
+        logger.info("Building the density tree of the data.")
         return DCTree.from_points(samples, self.min_points, n_jobs=self.n_jobs, device=where)
 
     def _find_background(self, tree: DCTree | None, points: FloatArray) -> BoolArray | None:

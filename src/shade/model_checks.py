@@ -14,6 +14,8 @@ import numpy as np
 from shade._arrays import AnyArray, BoolArray
 from shade._errors import ModelFileError
 from shade.model_file import ModelContents
+from shade.stability.selection import FlatClustering
+from shade.stability.structure_tree import StructureTree
 
 MOST_FEATURES = 1 << 24  # of one sample, where no weights tell how many there are
 ESTIMATORS = ("SHADE", "DCTreeClustering")
@@ -25,6 +27,7 @@ CLUSTERING = {
     "labels": np.int64, "strengths": np.float64, "outlier_scores": np.float64, "stability": np.float64,
     "persistence": np.float64, "limit": np.float64, "exemplars": np.int64,
 }  # fmt: skip
+PROBE = {"probe.row": np.float64, "probe.embedding": np.float32}  # files of the first versions have none
 
 
 def check_contents(contents: ModelContents) -> None:
@@ -38,6 +41,7 @@ def check_contents(contents: ModelContents) -> None:
         **{f"dc_tree.{name}": kind for name, kind in TREE.items()},
         **{f"clustering.{name}": kind for name, kind in CLUSTERING.items()},
         **({"standardizer.mean": np.float64, "standardizer.scale": np.float64} if deep else {}),
+        **(PROBE if deep and not PROBE.keys().isdisjoint(arrays) else {}),
     }
     _require(set(arrays) == set(kinds), f"it holds the arrays {sorted(arrays)!s:.400}, not {sorted(kinds)}")
     for name, kind in kinds.items():
@@ -50,6 +54,9 @@ def check_contents(contents: ModelContents) -> None:
     features = math.prod(description["sample_shape"])
     if deep:
         _check_standardizer(arrays["standardizer.mean"], arrays["standardizer.scale"], features)
+        if "probe.row" in arrays:
+            sizes = len(arrays["probe.row"]), len(arrays["probe.embedding"])
+            _require(sizes == (features, columns), f"the probe has {sizes} columns, not {(features, columns)}")
     else:
         _require(features == columns and not contents.tensors, f"it has {columns} columns, not {features}")
     _check_tree(_part(arrays, "dc_tree."), n)
@@ -58,6 +65,28 @@ def check_contents(contents: ModelContents) -> None:
     _require((background >= 0) & (background < n), "there is background that is no row")
     _require(arrays["clustering.labels"][background] == -1, "there is background in a cluster")
     _require(n - len(np.unique(background)) >= 2, "there is nothing but background")
+
+
+def check_clusters(tree: StructureTree, clustering: FlatClustering) -> None:
+    """Check that clusters are branches of the tree, and join points at distances at which it has them apart."""
+    n, k, merges = len(tree.order), clustering.n_clusters, tree.merges
+    top = max(float(merges.height[-1]), merges.floor)
+    _require(clustering.limit <= np.nextafter(top, np.inf), "there are clusters with a limit above the tree")
+    if k == 1:  # everything but what is background, whether a branch or not
+        _require(clustering.limit > 0, "the cluster has no limit")
+        return
+    labels = clustering.labels[tree.order]
+    positions = np.flatnonzero(labels >= 0)
+    first, last = np.full(k, n), np.full(k, -1)
+    np.minimum.at(first, labels[positions], positions)
+    np.maximum.at(last, labels[positions], positions)
+    found = np.lexsort((merges.stop, merges.start))
+    keys = merges.start[found] * (n + 1) + merges.stop[found]
+    wanted = first * (n + 1) + last + 1
+    places = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    whole = np.bincount(labels[positions], minlength=k) == last + 1 - first
+    _require((keys[places] == wanted) & whole, "there are clusters that are no branches of the tree")
+    _require(clustering.limit > merges.height[found[places]], "there are clusters with a limit below their branch")
 
 
 def _check_description(description: Mapping[str, Any]) -> None:

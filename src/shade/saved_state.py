@@ -9,10 +9,11 @@ import numpy as np
 import torch
 
 from shade import __version__
+from shade._arrays import FloatArray, SingleArray
 from shade._errors import ModelFileError
 from shade.data.standardize import Standardizer
 from shade.density.dc_tree import DCTree
-from shade.model_checks import check_contents
+from shade.model_checks import check_clusters, check_contents
 from shade.model_file import ModelContents
 from shade.network.autoencoders import outline_network
 from shade.network.inference import encode_rows
@@ -22,6 +23,7 @@ from shade.stability.selection import FlatClustering
 if TYPE_CHECKING:
     from shade.estimator import SHADE
 
+SAME = 1e-5  # relative: a row is embedded in double precision and rounded to single
 NOT_SAVED = ("callbacks", "device")  # functions cannot be saved, and a model moves between machines
 
 
@@ -51,6 +53,9 @@ def contents_of(model: Any) -> ModelContents:
     }
     if networks:
         arrays |= {"standardizer.mean": model._standardizer.mean, "standardizer.scale": model._standardizer.scale}
+        # A made-up row, by which a loaded model shows that it embeds as the saved one did.
+        row = model._standardizer.undo(np.cos(np.arange(model.n_features_in_)))
+        arrays |= {"probe.row": row, "probe.embedding": _embed(model, row)}
     return ModelContents(description, tensors, arrays)
 
 
@@ -86,7 +91,9 @@ def restore(model: Any, contents: ModelContents) -> None:
     model._background = np.zeros(len(arrays["embedding"]), np.bool_)
     model._background[arrays["background"]] = True
     model.structure_tree_ = model._structure_of(model.dc_tree_)
-    model._set_clustering(FlatClustering.from_arrays(_part(arrays, "clustering.")))
+    clustering = FlatClustering.from_arrays(_part(arrays, "clustering."))
+    check_clusters(model.structure_tree_, clustering)
+    model._set_clustering(clustering)
 
 
 def describe_model(contents: ModelContents) -> dict[str, Any]:
@@ -129,10 +136,19 @@ def _restore_embedding(model: SHADE, contents: ModelContents) -> None:
         if tensor.is_floating_point() and not torch.isfinite(tensor).all():
             raise ModelFileError(f"The weights {name!r:.80} in the model file have values that are no numbers.")
     model._networks = [_restore_network(model, _part(tensors, f"{member}.")) for member in range(model.ensemble)]
-    sample = torch.zeros(1, *model._network_shape())
-    columns = sum(encode_rows(network, sample, torch.device("cpu")).shape[1] for network in model._networks)
-    if columns != model._n_features_out:
-        raise ModelFileError(f"The networks embed into {columns} columns, the embedding has {model._n_features_out}.")
+    row = arrays.get("probe.row", np.resize(model._standardizer.mean, model.n_features_in_))
+    found, columns = _embed(model, row), model._n_features_out
+    if len(found) != columns:
+        raise ModelFileError(f"The networks embed into {len(found)} columns, the embedding has {columns}.")
+    expected = arrays.get("probe.embedding", found)
+    if not np.allclose(found, expected, rtol=SAME, atol=SAME * float(np.abs(expected).max()), equal_nan=True):
+        raise ModelFileError("The networks do not embed as they did when the model was saved: they are not the same.")
+
+
+def _embed(model: SHADE, row: FloatArray) -> SingleArray:
+    """One row in the embedding."""
+    sample = torch.from_numpy(model._standardizer.apply(row[None])).reshape(1, *model._network_shape())
+    return np.hstack([encode_rows(network, sample, torch.device("cpu")).numpy()[0] for network in model._networks])
 
 
 def _restore_network(model: SHADE, weights: dict[str, torch.Tensor]) -> torch.nn.Module:

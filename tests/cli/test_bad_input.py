@@ -50,11 +50,19 @@ def test_bad_data(tmp_path: Path, name: str, content: str | None, expected: str)
         (["--network", "big"], "--network takes"),
         (["--device", "abacus"], "abacus"),
         (["--batch-size", "3"], "batch_size"),
+        (["--memory", "plenty"], "a text such as '800MB' or '4GiB'. Got 'plenty' instead."),
     ],
 )
 def test_bad_options(table: Path, tmp_path: Path, options: list[str], expected: str) -> None:
     read = ["--drop-non-numeric", "--missing", "mean", "--id", "customer"]
     refused(2, expected, "fit", table, "-o", tmp_path / "out", *read, *options)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_memory_that_cannot_do(table: Path, tmp_path: Path) -> None:
+    read = ["--drop-non-numeric", "--missing", "mean", "--id", "customer"]
+    expected = "Clustering 120 embedded rows takes about 160 MB (266 bytes a row), more than memory='1MB'. Give more"
+    refused(1, expected, "fit", table, "-o", tmp_path / "out", *read, *QUICK, "--memory", "1MB")
     assert list(tmp_path.iterdir()) == []
 
 

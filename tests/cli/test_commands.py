@@ -41,7 +41,8 @@ def test_fit_writes_model_labels_embedding_and_summary(fitted: Path) -> None:
 
 
 def test_fit_keeps_results_and_messages_apart(table: Path, tmp_path: Path) -> None:
-    result = run("fit", table, "--drop-non-numeric", "--missing", "drop-rows", "-o", tmp_path / "out", "--json", *QUICK)
+    read = ["--drop-non-numeric", "--missing", "drop-rows", "--memory", "4GB"]
+    result = run("fit", table, *read, "-o", tmp_path / "out", "--json", *QUICK)
     assert result.exit_code == 0, result.output
     answer = json.loads(result.stdout)
     assert answer["output"] == str(tmp_path / "out")
@@ -50,6 +51,7 @@ def test_fit_keeps_results_and_messages_apart(table: Path, tmp_path: Path) -> No
     assert f"reading {table}" in lines
     assert "note: left out 2 columns not of numbers: 'customer', 'city'" in lines
     assert "note: left out 2 rows with missing values" in lines
+    assert "note: Fitting 118 rows of 5 columns in memory: about 160 MB of 4 GB." in lines
     assert any(line.startswith("training: epoch 3/3, reconstruction ") and "density" in line for line in lines)
     assert "clustering" in lines
     assert "\x1b" not in result.stderr

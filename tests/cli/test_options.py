@@ -9,12 +9,12 @@ import pytest
 
 from shade import SHADE
 from shade.cli.exit_codes import EPILOG, MEANINGS
-from shade.cli.options import DATA, MODEL, Source
+from shade.cli.options import DATA, FITTING, MODEL, Source
 from shade.data import read_samples
 from tests.cli.commands import run
 
 
-@pytest.mark.parametrize(("source", "called"), [(MODEL, SHADE), (DATA, read_samples)])
+@pytest.mark.parametrize(("source", "called"), [(MODEL, SHADE), (FITTING, SHADE().fit), (DATA, read_samples)])
 def test_every_parameter_is_an_option_with_its_default(source: Source, called: object) -> None:
     signature = inspect.signature(called)  # type: ignore[arg-type]
     defaults = {name: found.default for name, found in signature.parameters.items() if name not in source.left_out}
@@ -38,6 +38,7 @@ def test_values_reach_the_model_in_its_own_types() -> None:
     assert taken["network"] == (64, 32)
     assert taken["standardize"] is False
     assert MODEL.take({**options, "network": "conv"})["network"] == "conv"
+    assert [FITTING.take({"memory": value})["memory"] for value in (None, "4GB", "4000")] == [None, "4GB", 4000]
 
 
 def test_help_lists_commands_and_exit_codes() -> None:

@@ -16,7 +16,7 @@ from shade import SHADE
 
 SETTINGS = {
     "epochs": 4, "ensemble": 2, "network": (24,), "embedding_size": 2, "batch_size": 60, "selection": "branches",
-    "random_state": 0,
+    "random_state": 0, "device": "cpu",
 }  # fmt: skip
 
 

@@ -1,7 +1,8 @@
-"""Thousands of damaged and forged model files, each loaded; run as a program, so that memory can be bounded.
+"""Damaged and forged model files, each loaded and used: python -m tests.estimators.mutations 2000
 
-A file that was damaged must be refused or load to the same predictions. A forged one, whose hashes fit its changed
-contents, may be another valid model: it must be refused, or predict without harm.
+So many files of each of three models are tried, in a process whose memory is bounded. A file that was damaged must be
+refused or load to the same predictions. A forged one, whose hashes fit its changed contents, may be another valid
+model: it must be refused, or predict without harm.
 """
 
 import hashlib
@@ -9,11 +10,15 @@ import io
 import json
 import pickle
 import resource
+import signal
 import sys
+import tempfile
+import time
 import warnings
 import zipfile
 from collections import Counter
 from collections.abc import Iterator
+from itertools import cycle, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -21,10 +26,14 @@ import safetensors.torch
 import torch
 
 import shade
+from shade import SHADE, DCTreeClustering
 from shade._errors import ModelFileError
 
 MEMBERS = ("manifest.json", "network.safetensors", "arrays.npz")
 MARK = "shade-mutation-was-executed"
+MODELS = ("feed-forward", "convolutional", "tree")
+ALL_KINDS = 1900  # files of a model that differ in more than the bits flipped, about
+MOST_SECONDS = 60  # for one file, until it counts as hanging
 NASTY = [
     None, True, -1, 0, 1, 2, 7, 2**31, 2**63, 10**30, -0.5, 1e308, float("inf"), float("nan"), "", "abc", "conv", [],
     [0], [4, 4], [2**40, 2**40], [1] * 5000, ["a"], {}, {"a": 1}, "branches", "complete", "global",
@@ -70,15 +79,24 @@ def npy(header: str, data: bytes = b"") -> bytes:
     return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + data
 
 
-def damaged(whole: bytes, random: np.random.Generator, flips: int) -> Iterator[tuple[str, bytes]]:
+def parts_of(whole: bytes) -> list[tuple[int, int]]:
+    """Where the members, and the directory at the end, begin and end."""
     places = [whole.index(name.encode()) for name in MEMBERS] + [whole.rindex(b"PK\x01\x02"), len(whole)]
-    for start, stop in zip([0, *places], places, strict=False):
-        for _ in range(flips):
-            changed = bytearray(whole)
-            for _ in range(int(random.integers(1, 4))):
-                changed[int(random.integers(start, max(stop, start + 1)))] ^= 1 << int(random.integers(8))
-            yield "bits flipped", bytes(changed)
-        for cut in {start, start + 1, stop - 1, int(random.integers(start, max(stop, start + 1)))}:
+    return list(pairwise([0, *places]))
+
+
+def flipped(whole: bytes, random: np.random.Generator) -> Iterator[tuple[str, bytes]]:
+    """A few bits in each part in turn, without an end."""
+    for start, stop in cycle(parts_of(whole)):
+        changed = bytearray(whole)
+        for _ in range(int(random.integers(1, 4))):
+            changed[int(random.integers(start, stop))] ^= 1 << int(random.integers(8))
+        yield "bits flipped", bytes(changed)
+
+
+def damaged(whole: bytes, random: np.random.Generator) -> Iterator[tuple[str, bytes]]:
+    for start, stop in parts_of(whole):
+        for cut in {start, start + 1, stop - 1, int(random.integers(start, stop))}:
             yield "truncated", whole[:cut]
     for offset in range(len(whole) - 300, len(whole)):  # the directory of the zip, byte by byte
         changed = bytearray(whole)
@@ -116,7 +134,7 @@ def rearranged(whole: bytes, other: bytes) -> Iterator[tuple[str, bytes]]:
     yield "huge member", bytes(huge)
 
 
-def forged_arrays(members: dict[str, bytes], random: np.random.Generator, each: int) -> Iterator[tuple[str, bytes]]:
+def forged_arrays(members: dict[str, bytes], random: np.random.Generator) -> Iterator[tuple[str, bytes]]:
     arrays = {
         name.removesuffix(".npy"): np.load(io.BytesIO(data)) for name, data in unpack(members["arrays.npz"]).items()
     }
@@ -125,11 +143,10 @@ def forged_arrays(members: dict[str, bytes], random: np.random.Generator, each: 
         whole = array.dtype.kind == "i"
         values = [-1, -2, len(array), 2**62, -(2**62), 0] if whole else [np.nan, np.inf, -np.inf, -1.0, 1e300, 0.0]
         for value in values:
-            for _ in range(each):
-                changed = array.copy()
-                with np.errstate(over="ignore"):
-                    changed.flat[int(random.integers(array.size))] = value
-                yield "array value", forge(members, arrays=npz({**arrays, name: changed}))
+            changed = array.copy()
+            with np.errstate(over="ignore"):
+                changed.flat[int(random.integers(array.size))] = value
+            yield "array value", forge(members, arrays=npz({**arrays, name: changed}))
         others = [
             array[:-1],
             np.repeat(array, 2, axis=0),
@@ -175,10 +192,10 @@ def forged_arrays(members: dict[str, bytes], random: np.random.Generator, each: 
     yield "pickle", forge(members, network=pickle.dumps(Payload()))
 
 
-def forged_tensors(members: dict[str, bytes], random: np.random.Generator, each: int) -> Iterator[tuple[str, bytes]]:
+def forged_tensors(members: dict[str, bytes], random: np.random.Generator) -> Iterator[tuple[str, bytes]]:
     data = members["network.safetensors"]
     tensors = safetensors.torch.load(data)
-    for _ in range(each * 20):
+    for _ in range(20):
         changed = bytearray(data)
         changed[int(random.integers(len(data)))] ^= 1 << int(random.integers(8))
         yield "tensor bits", forge(members, network=bytes(changed))
@@ -226,20 +243,41 @@ def forged_manifest(members: dict[str, bytes]) -> Iterator[tuple[str, bytes]]:
         yield "manifest text", pack({**members, "manifest.json": text})
 
 
-def mutations(whole: bytes, other: bytes, seed: int, each: int) -> Iterator[tuple[str, bool, bytes]]:
-    """Kind, whether the hashes were forged to fit, and the file."""
-    random = np.random.default_rng(seed)
+def mutations(whole: bytes, other: bytes, files: int) -> Iterator[tuple[str, bool, bytes]]:
+    """Kind, whether the hashes were forged to fit, and the file: a share of each kind, then bits flipped to make up."""
+    random = np.random.default_rng(0)
     members = unpack(whole)
-    for kind, data in damaged(whole, random, 60 * each):
+    sources = [
+        (False, damaged(whole, random)), (False, rearranged(whole, other)), (True, forged_arrays(members, random)),
+        (True, forged_tensors(members, random)), (True, forged_manifest(members)),
+    ]  # fmt: skip
+    share = min(1.0, files / ALL_KINDS)
+    made: Counter[str] = Counter()
+    taken = 0
+    for forged, source in sources:
+        for kind, data in source:
+            before, made[kind] = made[kind], made[kind] + 1
+            if before == 0 or int(made[kind] * share) > int(before * share):
+                taken += 1
+                yield kind, forged, data
+    for _, (kind, data) in zip(range(max(files - taken, files // 8)), flipped(whole, random), strict=False):
         yield kind, False, data
-    for kind, data in rearranged(whole, other):
-        yield kind, False, data
-    for kind, data in forged_arrays(members, random, each):
-        yield kind, True, data
-    for kind, data in forged_tensors(members, random, each):
-        yield kind, True, data
-    for kind, data in forged_manifest(members):
-        yield kind, True, data
+
+
+def make_models(kind: str) -> tuple[np.ndarray, bytes, bytes]:
+    """Rows, and the files of two models of them."""
+    shape = (8, 8) if kind == "convolutional" else (3,)
+    X = np.random.default_rng(0).normal(size=(24, *shape)) + 8 * (np.arange(24) % 2).reshape(-1, *[1] * len(shape))
+    quick = {"embedding_size": 2, "ensemble": 1, "epochs": 1, "random_state": 0}
+    files = []
+    for size in (2, 3):  # two models of a kind that differ in more than their weights
+        common = {"min_points": 3, "selection": "branches", "min_cluster_size": 3 * size}
+        network = "conv" if kind == "convolutional" else (2 * size,)
+        model = DCTreeClustering(**common) if kind == "tree" else SHADE(network=network, **common, **quick)
+        with tempfile.NamedTemporaryFile() as file:
+            model.fit(X).save(file.name)
+            files.append(Path(file.name).read_bytes())
+    return X, files[0], files[1]
 
 
 def use(path: Path, X: np.ndarray) -> np.ndarray:
@@ -248,51 +286,81 @@ def use(path: Path, X: np.ndarray) -> np.ndarray:
     labels = model.predict(X)
     if not np.all((labels >= -1) & (labels < model.n_clusters_)):
         raise RuntimeError("labels out of range")
-    model.score_samples(X)
+    scores = model.score_samples(X)
     model.assign_noise("tree")
     model.recluster(n_clusters=1)
     model.dc_tree_.dc_distances()
-    return np.column_stack([labels, model.transform(X)])
+    embedded = model.transform(X) if isinstance(model, SHADE) else X
+    return np.column_stack([labels, scores, embedded])
 
 
-def main(folder: str, seed: str, each: str) -> None:
-    whole, other = (Path(folder, name).read_bytes() for name in ("model.shade", "other.shade"))
-    X = np.load(Path(folder, "X.npy"))
-    path = Path(folder, "mutated.shade")
-    path.write_bytes(whole)
-    expected = use(path, X)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    pages = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (pages + 2**30, resource.RLIM_INFINITY))
-    warnings.simplefilter("ignore")  # of making the files
-    counts: Counter[str] = Counter()
-    failures = []
-    for number, (kind, forged, data) in enumerate(mutations(whole, other, int(seed), int(each))):
-        path.write_bytes(data)
-        counts["files"] += 1
+class Trial:
+    """Files of one model, tried one after the other."""
+
+    def __init__(self, kind: str, path: Path) -> None:
+        self.X, self.whole, self.other = make_models(kind)
+        self.path = path
+        self.expected = self.try_file(self.whole)
+        self.counts: Counter[str] = Counter()
+        self.failures: list[str] = []
+        self.slowest = 0.0
+
+    def try_file(self, data: bytes) -> np.ndarray:
+        self.path.write_bytes(data)
+        signal.alarm(MOST_SECONDS)
         try:
-            found = use(path, X)
+            return use(self.path, self.X)
+        finally:
+            signal.alarm(0)
+
+    def run(self, files: int) -> None:
+        for number, (kind, forged, data) in enumerate(mutations(self.whole, self.other, files)):
+            started = time.monotonic()
+            outcome, problem = self.judge(data, forged)
+            self.slowest = max(self.slowest, time.monotonic() - started)
+            self.counts["forged" if forged else "damaged"] += 1
+            self.counts[outcome] += 1
+            if problem:
+                self.failures.append(f"{number} {kind}: {problem[:300]}")
+
+    def judge(self, data: bytes, forged: bool) -> tuple[str, str]:
+        """What became of a file, and what is wrong with that."""
+        try:
+            found = self.try_file(data)
         except ModelFileError as error:
-            counts["refused"] += 1
-            if "\n" in str(error):
-                failures.append(f"{number} {kind}: several lines {error}")
-            if "alloc" in str(error) or "memory" in str(error).lower():  # refused by the limit here, not by the reader
-                failures.append(f"{number} {kind}: asked for memory {error}")
+            # Memory refused by the limit here was asked for by the reader.
+            wrong = "\n" in str(error) or "alloc" in str(error) or "memory" in str(error).lower()
+            return "refused", str(error) if wrong else ""
         except ValueError as error:  # forged numbers may be too large for the data, which is told when they meet
-            counts["refused data"] += 1
-            if not forged or "too large for single precision" not in str(error):
-                failures.append(f"{number} {kind}: {error}")
+            known = forged and "too large for single precision" in str(error)
+            return "refused with the data", "" if known else str(error)
         except BaseException as error:
-            failures.append(f"{number} {kind}: {type(error).__name__} {str(error)[:300]}")
-        else:
-            same = np.array_equal(found, expected)
-            counts["same" if same else "another model"] += 1
-            if not same and not forged:
-                failures.append(f"{number} {kind}: other predictions")
+            return "failed", f"{type(error).__name__} {error}"
+        if np.array_equal(found, self.expected):
+            return "the same", ""
+        return "another model", "" if forged else "other predictions"
+
+
+def main(files: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        trials = {kind: Trial(kind, Path(folder, "mutated.shade")) for kind in MODELS}
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        pages = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (pages + 2**30, resource.RLIM_INFINITY))
+        warnings.simplefilter("ignore")  # of making the files
+        for trial in trials.values():
+            trial.run(int(files))
+    failures = [f"{kind} {text}" for kind, trial in trials.items() for text in trial.failures]
     if Path(MARK).exists():
         failures.append("a pickle was executed")
-    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
-    sys.stdout.write(json.dumps({"counts": counts, "failures": failures[:40], "grown": grown}))
+    result = {
+        "counts": {kind: trial.counts for kind, trial in trials.items()},
+        "slowest_seconds": round(max(trial.slowest for trial in trials.values()), 2),
+        "grown_bytes": (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024,
+        "failures": failures[:40],
+    }
+    sys.stdout.write(json.dumps(result, indent=1) + "\n")
+    sys.exit(1 if failures else 0)
 
 
 if __name__ == "__main__":

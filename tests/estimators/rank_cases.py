@@ -28,7 +28,7 @@ from shade.network.stream_trainer import StreamedRows
 
 SETTINGS = {
     "epochs": 3, "network": (24,), "embedding_size": 2, "ensemble": 1,
-    "batch_size": 60, "selection": "branches", "random_state": 0
+    "batch_size": 60, "selection": "branches", "random_state": 0, "device": "cpu",
 }  # fmt: skip
 
 
@@ -92,12 +92,12 @@ def compare_trees(folder: Path) -> None:
                     assert np.array_equal(found[name], expected[name]), f"{world} ranks: other {name}"
 
 
-def train_in_groups(batches_per_step: int) -> dict[str, object]:
+def train_in_groups(batches_per_step: int, device: str = "cpu") -> dict[str, object]:
     samples = blobs().astype(np.float32)
     with process_group():
         trainer = GroupTrainer(
             build_network((24,), (6,), 2, torch.Generator().manual_seed(0), fresh=False),
-            torch.from_numpy(samples),
+            torch.from_numpy(samples).to(device),
             targets_of_batches(samples, 5, mean_edge=False),
             TrainSettings(epochs=3, batch_size=50),
             np.random.default_rng(0),
@@ -106,7 +106,7 @@ def train_in_groups(batches_per_step: int) -> dict[str, object]:
         result = trainer.fit()
     losses = [[record["reconstruction_loss"], record["density_loss"]] for record in result.history]
     weights = torch.cat([parameter.flatten() for parameter in result.network.parameters()])
-    return {"losses": losses, "weights": weights.detach().numpy()}
+    return {"losses": losses, "weights": weights.detach().cpu().numpy()}
 
 
 def compare_losses(folder: Path) -> None:

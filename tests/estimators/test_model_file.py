@@ -2,8 +2,10 @@
 
 import json
 import zipfile
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -79,6 +81,13 @@ def test_a_module_of_the_users_must_be_given_again(tmp_path: Path) -> None:
 
     with pytest.raises(ModelFileError, match="do not fit the network"):
         shade.load(tmp_path / "own.shade", network=Wider())
+
+    class Squashed(Own):
+        def encode(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.tanh(super().encode(x))
+
+    with pytest.raises(ModelFileError, match="do not embed as they did when the model was saved"):
+        shade.load(tmp_path / "own.shade", network=Squashed())
 
 
 def test_convolutional_models_and_generators_as_seed_can_be_saved(tmp_path: Path) -> None:
@@ -188,6 +197,41 @@ def test_absurd_networks_are_refused_before_memory_is_taken(tmp_path: Path) -> N
         write_model_file(tmp_path / "a.shade", replace(contents, description=describe(contents, parameters=parameters)))
         with pytest.raises(ModelFileError, match=r"do not fit the network|weights for 100000 hidden layers"):
             shade.load(tmp_path / "a.shade")
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "expected"),
+    [
+        ("clustering.labels", lambda labels: np.roll(labels, 1), "clusters that are no branches of the tree"),
+        ("clustering.limit", lambda limit: limit / 1e3, "a limit below their branch"),
+        ("clustering.limit", lambda limit: limit * 1e3, "a limit above the tree"),
+        ("standardizer.scale", lambda scale: scale * 2, "do not embed as they did when the model was saved"),
+        ("probe.row", lambda row: row[1:], r"the probe has \(7, 6\) columns, not \(8, 6\)"),
+    ],
+)
+def test_parts_that_do_not_belong_together_are_refused(
+    saved: tuple[SHADE, np.ndarray, Path], tmp_path: Path, name: str, change: Any, expected: str
+) -> None:
+    contents = read_model_file(saved[2])
+    arrays = {**contents.arrays, name: change(contents.arrays[name])}
+    write_model_file(tmp_path / "a.shade", ModelContents(describe(contents), contents.tensors, arrays))
+    with pytest.raises(ModelFileError, match=expected):
+        shade.load(tmp_path / "a.shade")
+
+
+@pytest.mark.filterwarnings("ignore::shade._errors.ShadeWarning")
+@pytest.mark.parametrize("selection", ["structure", "branches", "information"])
+def test_whatever_is_read_off_a_tree_can_be_loaded(selection: str, tmp_path: Path) -> None:
+    X = np.round(blobs(80)[0][:, :2], 1)  # with duplicates
+    model = DCTreeClustering(min_points=3, selection=selection).fit(X)
+    background = copy(model)
+    background._cluster(X, np.arange(80) % 20 == 0)
+    for one in (model, background):
+        others = [one.recluster(distance=float(height)) for height in np.quantile(one.dc_tree_.height, [0, 0.5, 1])]
+        others += [one.recluster(n_clusters=number + 1) for number in range(min(3, one.structure_tree_.n_leaves[0]))]
+        for other in [one, *others]:
+            other.save(tmp_path / "a.shade")
+            assert np.array_equal(shade.load(tmp_path / "a.shade").labels_, other.labels_)
 
 
 def describe(contents: ModelContents, **changes: object) -> dict[str, object]:

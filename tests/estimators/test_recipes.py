@@ -40,6 +40,35 @@ def test_dask_labels_partitions_as_predict_labels_all(
     assert np.array_equal(labels.compute(scheduler="sync"), expected)
 
 
+def test_ray_labels_batches_as_predict_labels_all(saved: tuple[Path, pd.DataFrame, np.ndarray]) -> None:
+    data = pytest.importorskip("ray.data", reason="needs ray")
+    path, table, expected = saved
+    rows = data.from_pandas(table.reset_index(names="row")).repartition(7)
+    labelled = rows.map_batches(
+        lambda part: part.assign(label=label_partition(part[list("abcde")], path)), batch_format="pandas"
+    )
+    found = labelled.to_pandas().sort_values("row")
+    assert np.array_equal(found["label"], expected)
+
+
+def test_spark_labels_partitions_as_predict_labels_all(saved: tuple[Path, pd.DataFrame, np.ndarray]) -> None:
+    sql = pytest.importorskip("pyspark.sql", reason="needs pyspark and a Java runtime")
+    path, table, expected = saved
+    functions = pytest.importorskip("pyspark.sql.functions")
+    session = sql.SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+
+    @functions.pandas_udf("long")
+    def label(part: pd.DataFrame) -> pd.Series:
+        return label_partition(part, path)
+
+    try:
+        rows = session.createDataFrame(table.reset_index(names="row")).repartition(7)
+        found = rows.withColumn("label", label(functions.struct(*"abcde"))).toPandas().sort_values("row")
+    finally:
+        session.stop()
+    assert np.array_equal(found["label"], expected)
+
+
 @pytest.mark.parametrize("partitions", [1, 5, 300])
 def test_any_partitioning_gives_the_same_labels(partitions: int, saved: tuple[Path, pd.DataFrame, np.ndarray]) -> None:
     path, table, expected = saved

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from shade import SHADE
+from shade import SHADE, DCTreeClustering
 from tests.estimators.rank_cases import SETTINGS, blobs
 
 
@@ -22,6 +22,9 @@ def main(folder: Path) -> None:
         blobs(), checkpoint=folder / "run.ckpt", checkpoint_epochs=1, resume=True
     )
     np.save(folder / f"labels-{os.environ['RANK']}.npy", model.labels_)
+    np.save(
+        folder / f"tree-{os.environ['RANK']}.npy", DCTreeClustering(selection="branches").fit(blobs(3000, 5)).labels_
+    )
 
 
 if __name__ == "__main__":

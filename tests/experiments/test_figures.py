@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from shade._errors import ShadeError
-from shade.experiments import TABLES, BenchmarkSamples, Outcome, RunStore, figures
+from shade.experiments import TABLES, BenchmarkSamples, Method, Outcome, RunStore, figures
 from shade.experiments.store import Run, pack_labels
 
 
@@ -45,6 +45,7 @@ def test_figures_of_runs(store: RunStore, tmp_path: Path, name: str, table: str,
     figure = figures.draw_figure(name, database=store.path)
     assert len(figure.axes) == axes
     assert all(ax.lines or ax.patches for ax in figure.axes)
+    assert figure.get_supxlabel() == "Mean and deviation over 1 seed."
     figure.savefig(tmp_path / "figure.png")
 
 
@@ -71,6 +72,37 @@ def test_the_confusion_matrix_of_har(store: RunStore, tmp_path: Path, monkeypatc
     store.add(Run("t", "har_recomputed", "SHADE", "{}", "", 0, ari_1nn=0.5, labels=pack_labels(y // 3)))
     figure = figures.draw_figure("har", database=store.path)
     assert [label.get_text() for label in figure.axes[0].get_xticklabels()] == list(figures.HAR_NAMES)
+
+
+def test_har_has_a_panel_for_each_setting(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    y = np.arange(60) % 6
+    monkeypatch.setattr(
+        figures, "load_samples", lambda name: BenchmarkSamples(name, np.zeros((60, 2)), y, 6, "feature")
+    )
+    for method, ari in (("default", 0.75), ("SHADE", 0.5)):
+        store.add(Run("t", "har_recomputed", method, "{}", "", 0, ari_1nn=ari, labels=pack_labels(y // 3)))
+    titles = [ax.get_title() for ax in figures.draw_figure("har", database=store.path).axes if ax.get_title()]
+    assert ["(paper)" in title and "50.0" in title for title in titles] == [True, False]
+    assert "(defaults)" in titles[1] and "75.0" in titles[1]
+
+
+def test_a_sweep_has_one_line_a_method_and_counts_seeds(store: RunStore) -> None:
+    fill(store, "noise_sweep")
+    method = TABLES["noise_sweep"].columns[0].method
+    dataset = TABLES["noise_sweep"].datasets[0]
+    store.add(Run("noise_sweep", dataset, method.name, method.as_json, method.key, 1, ari_1nn=0.5, noise_share=0.1))
+    figure = figures.draw_figure("noise", database=store.path)
+    left, right = (ax.get_legend_handles_labels()[1] for ax in figure.axes)
+    assert left == ["SHADE (paper)", "DDC"]
+    assert right == ["SHADE (paper), recall", "SHADE (paper), precision"]
+    assert figure.get_supxlabel() == "Mean and deviation over 1 to 2 seeds."
+
+
+def test_ablations_leave_out_runs_with_other_settings(store: RunStore) -> None:
+    fill(store, "ablation_mu")
+    other = Method("SHADE", {"epochs": 3})
+    store.add(Run("ablation_mu", "coil20", "SHADE", other.as_json, other.key, 0, ari=0.5, noise_share=0.1))
+    assert len(figures.draw_figure("mu", database=store.path).axes) == 4
 
 
 def test_an_unknown_figure_is_refused() -> None:

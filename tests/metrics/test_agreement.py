@@ -2,8 +2,11 @@
 
 import dataclasses
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
@@ -42,5 +45,24 @@ def test_a_result_cannot_be_changed_and_wrong_labels_are_refused() -> None:
         measure_agreement([0], [0]).ari = 1.0  # type: ignore[misc]
     with pytest.raises(ValueError, match=r"equally long\. Got 2, 1 and 1"):
         measure_agreement([0, 1], [0])
-    with pytest.raises(ValueError, match="'labels' parameter of measure_agreement must be"):
+    with pytest.raises(ValueError, match="'labels' parameter of measure_agreement must hold labels, not measurements"):
         measure_agreement([0, 1], [0.5, 1.0])
+    with pytest.raises(ValueError, match=r"must be one-dimensional with at least one entry\. Got shape \(2, 1\)"):
+        measure_agreement([[0], [1]], [0, 1])
+    with pytest.raises(ValueError, match=r"labels of one kind, such as all text\. Got int and str instead"):
+        measure_agreement(np.array(["a", 1], object), [0, 1])
+
+
+@pytest.mark.parametrize("kind", [np.array, pd.Series, pd.Categorical, lambda names: np.array(names, object)])
+def test_labels_may_be_names(kind: Callable[[list[str]], Any]) -> None:
+    numbers, found = [0, 0, 1, 1, 0], [2, 2, -1, 7, 7]
+    named, numbered = (dataclasses.astuple(measure_agreement(truth, found)) for truth in (kind(list("aabba")), numbers))
+    assert np.array_equal(named, numbered, equal_nan=True)
+    assert measure_agreement(numbers, kind(list("aabba"))).ari == 1.0
+
+
+def test_noise_is_a_negative_number_and_never_a_name() -> None:
+    assert measure_agreement([0.0, 1.0, -1.0], [0, 1, -1]).noise_recall == 1.0
+    assert measure_agreement(np.array([0, 1, -1], object), [0, 1, -1]).noise_recall == 1.0
+    named = measure_agreement(["0", "1", "-1"], ["0", "1", "-1"])
+    assert (named.n_clusters, named.noise_share) == (3, 0.0)

@@ -52,6 +52,18 @@ def test_cells_with_anndata(run: Any) -> None:
     assert adjusted_rand_score(scope["cell_type"], adata.obs["shade"]) > 0.9
 
 
+def test_scanpy_goes_on_from_there(run: Any) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about what scanpy itself imports and calls
+        scanpy = pytest.importorskip("scanpy", reason="needs scanpy: pip install scanpy")
+        adata = run("cells_anndata")["adata"]
+        scanpy.pp.neighbors(adata, use_rep="X_shade")
+        scanpy.tl.rank_genes_groups(adata, "shade")
+        scanpy.pl.embedding(adata, "X_shade", color="shade", show=False)
+    assert adata.obsp["connectivities"].shape == (450, 450)
+    assert len(adata.uns["shade_colors"]) == 3
+
+
 def test_a_folder_of_images(run: Any) -> None:
     pytest.importorskip("bokeh", reason="needs bokeh (the report extra)")
     pytest.importorskip("matplotlib", reason="needs matplotlib (the plots extra)")

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from shade.cli.output import new_folder, writing
+
 
 def demo(
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the results.")] = Path("shade-demo"),
@@ -21,14 +23,16 @@ def demo(
     messages = Console(stderr=True, quiet=quiet, highlight=False)
     messages.print(f"Making {samples} points: two linked rings and an S in three dimensions.")
     messages.print("Loading torch and compiling kernels; the first run takes a little longer.")
-    from shade.demo import run_demo, write_demo
+    from shade.demo import FILES, run_demo, write_demo
 
-    result = run_demo(n_samples=samples, epochs=epochs, seed=seed, verbose=0 if quiet else 1)
-    files = write_demo(result, output)
+    with new_folder(output, overwrite=True, names=FILES) as folder:
+        result = run_demo(n_samples=samples, epochs=epochs, seed=seed, verbose=0 if quiet else 1)
+        with writing(output):
+            files = write_demo(result, folder)
     typer.echo(f"clusters found  {result.model.n_clusters_}")
     typer.echo(f"noise           {result.noise_share:.1%}")
     typer.echo(f"ARI with truth  {result.agreement:.3f}")
     typer.echo(f"time            {result.seconds:.1f} s")
-    typer.echo(f"results in      {output}{'/' if output.is_dir() else ''}")
+    typer.echo(f"results in      {output}/")
     for file in files:
         messages.print(f"  {file.name}", highlight=False)

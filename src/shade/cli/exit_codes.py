@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from functools import wraps
 from typing import Any, NoReturn, TypeVar
 
@@ -24,6 +27,8 @@ MEANINGS = {
 }
 EPILOG = "Exit codes: " + ", ".join(f"{code} {meaning}" for code, meaning in MEANINGS.items()) + "."
 
+UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES)
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -37,7 +42,9 @@ def guarded(command: Command) -> Command:
     @wraps(command)
     def run(*arguments: Any, **options: Any) -> Any:
         try:
-            return command(*arguments, **options)
+            result = command(*arguments, **options)
+            sys.stdout.flush()  # what has no room is told now, not as the process ends
+            return result
         except KeyboardInterrupt:
             _stop(INTERRUPTED, "interrupted")
         except (UsageError, DeviceError) as error:
@@ -50,6 +57,12 @@ def guarded(command: Command) -> Command:
             _stop(OUTPUT, error)
         except ShadeError as error:
             _stop(FAILED, error)
+        except OSError as error:
+            if error.errno not in UNWRITABLE:
+                raise
+            if error.filename is None:
+                _drop_output()
+            _stop(OUTPUT, f"{error.filename or 'the answer'} cannot be written: {error.strerror}.")
         except MemoryError as error:
             _stop(FAILED, f"not enough memory: {error or 'try a smaller --batch-size, or fewer rows'}")
         except ImportError as error:
@@ -58,6 +71,12 @@ def guarded(command: Command) -> Command:
             _stop(FAILED, error)
 
     return run  # type: ignore[return-value]
+
+
+def _drop_output() -> None:
+    """Let what standard output could not take go nowhere, or it would be tried again as the process ends."""
+    with suppress(OSError):  # where standard output is no file
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _stop(code: int, message: object) -> NoReturn:

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shade._errors import CheckpointError, DataError, DeviceError, ShadeError
+from shade._errors import CheckpointError, DataError, DeviceError, OutputError, ShadeError
+from shade._memory import parse_memory
 from shade.cli.arguments import DataArgument, FolderOption, JsonOption, OverwriteOption, QuietOption
 from shade.cli.exit_codes import UsageError
 from shade.cli.messages import Messages
-from shade.cli.options import DATA, MODEL, with_options
+from shade.cli.options import DATA, FITTING, MODEL, with_options
 from shade.cli.output import new_folder, writing
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from shade.estimator import SHADE
 
 
-@with_options(DATA, MODEL)
+@with_options(DATA, MODEL, FITTING)
 def fit(
     *,
     data: DataArgument,
@@ -42,7 +43,8 @@ def fit(
     with place as folder, messages.warnings_as_lines():
         samples = read_and_tell(data, DATA.take(options), messages)
         started = time.perf_counter()
-        model = _train(samples, MODEL.take(options), messages, _checkpoint_of(output), resume=resume)
+        fitting = {**FITTING.take(options), "checkpoint": _checkpoint_of(output), "resume": resume or None}
+        model = _train(samples, MODEL.take(options), fitting, messages)
         seconds = round(time.perf_counter() - started, 3)
         if folder is None:
             return
@@ -50,8 +52,12 @@ def fit(
 
         from shade.cli.results import show_results, write_results
 
-        with writing(output):
-            write_results(model, folder, samples.ids, summary, samples, messages)
+        try:
+            with writing(output):
+                write_results(model, folder, samples.ids, summary, samples, messages)
+        except OutputError:
+            _tell_of_checkpoint(_checkpoint_of(output), messages)
+            raise
     _checkpoint_of(output).unlink(missing_ok=True)
     show_results(summary, output, as_json=as_json)
 
@@ -78,26 +84,31 @@ def _checkpoint_of(output: Path) -> Path:
     return output.with_name(f"{output.name}.checkpoint")
 
 
-def _train(
-    samples: Samples, parameters: dict[str, Any], messages: Messages, checkpoint: Path, *, resume: bool
-) -> SHADE:
+def _tell_of_checkpoint(checkpoint: Path, messages: Messages) -> None:
+    if checkpoint.exists():
+        messages.say(f"training stands in {checkpoint}: the same command with --resume goes on from there")
+
+
+def _train(samples: Samples, parameters: dict[str, Any], fitting: dict[str, Any], messages: Messages) -> SHADE:
     """Fit with progress; what is wrong with parameters is told apart from what is wrong with the data."""
-    messages.say("loading torch; compiling kernels takes a little longer the first time")
+    messages.say("loading torch")
     from shade.estimator import SHADE
 
+    checkpoint, resume = fitting["checkpoint"], fitting["resume"]
     try:
         progress = None if messages.quiet else messages.progress(parameters["ensemble"])
         model = SHADE(**parameters, callbacks=() if progress is None else (progress,))
         model._check_parameters()
+        if fitting["memory"] is not None:
+            parse_memory(fitting["memory"], "fit")
     except ValueError as error:
         raise error if isinstance(error, DeviceError) else UsageError(str(error)) from None
     if resume and not checkpoint.exists():
         messages.say(f"note: there is no {checkpoint} to go on from, so training starts anew")
     try:
-        return model.fit(samples.to_features(), checkpoint=checkpoint, resume=True if resume else None)
+        return model.fit(samples.to_features(), **fitting)
     except KeyboardInterrupt:
-        if checkpoint.exists():
-            messages.say(f"training stands in {checkpoint}: the same command with --resume goes on from there")
+        _tell_of_checkpoint(checkpoint, messages)
         raise
     except CheckpointError as error:
         raise UsageError(f"{error} Leave --resume out to start anew.") if resume else error from None

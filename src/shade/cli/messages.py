@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import warnings
 from collections.abc import Iterator
@@ -32,10 +33,19 @@ class Messages:
 
     @contextmanager
     def warnings_as_lines(self) -> Iterator[None]:
-        """Show warnings as one line each, without the place in the code."""
-        with warnings.catch_warnings():
-            warnings.showwarning = lambda message, *_: self.say(f"warning: {message}")
-            yield
+        """Show warnings, and what shade logs, as one line each, without the place in the code."""
+        logger, handler = logging.getLogger("shade"), logging.Handler()
+        handler.emit = lambda record: self.say(f"note: {record.getMessage()}")  # type: ignore[method-assign]
+        level = logger.level
+        logger.addHandler(handler)
+        logger.setLevel(logging.INFO)
+        try:
+            with warnings.catch_warnings():
+                warnings.showwarning = lambda message, *_: self.say(f"warning: {message}")
+                yield
+        finally:
+            logger.removeHandler(handler)
+            logger.setLevel(level)
 
     def progress(self, networks: int) -> Any:
         """A callback that shows how far training is: a bar on a terminal, a few lines elsewhere."""

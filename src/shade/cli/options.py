@@ -54,21 +54,26 @@ class Source:
 
 # Functions cannot be given on a command line; how much is shown is told by --quiet.
 MODEL = Source("shade.estimator", "SHADE", "Model", ("callbacks", "verbose"))
+# The checkpoint lies beside the results, and --resume goes on from it.
+FITTING = Source(
+    "shade.estimator", "SHADE.fit", "Model",
+    ("X", "y", "checkpoint", "checkpoint_minutes", "checkpoint_epochs", "resume"),
+)  # fmt: skip
 # The columns and means of a model are its own.
 DATA = Source("shade.data.readers", "read_samples", "Data", ("path", "columns", "means"))
 
 
 @cache
 def documented_parameters(module: str, name: str) -> tuple[Parameter, ...]:
-    """The parameters that the docstring of a class or function of a module lists."""
+    """The parameters that the docstring of a class, method or function of a module lists."""
     package, *path = module.split(".")
     source = files(package).joinpath(*path[:-1], f"{path[-1]}.py").read_text(encoding="utf-8")
-    for node in ast.parse(source).body:
-        if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == name:
-            text = ast.get_docstring(node) or ""
-            section = re.search(r"Parameters\n-+\n(.*?)(?:\n\n\w|\Z)", text, flags=re.DOTALL)
-            return tuple(_parse(section[1])) if section else ()
-    raise LookupError(f"{module} has no documented {name}")
+    node: ast.Module | ast.ClassDef | ast.FunctionDef = ast.parse(source)
+    for part in name.split("."):
+        inner = (found for found in node.body if isinstance(found, ast.ClassDef | ast.FunctionDef))
+        node = next(found for found in inner if found.name == part)
+    section = re.search(r"Parameters\n-+\n(.*?)(?:\n\n\w|\Z)", ast.get_docstring(node) or "", flags=re.DOTALL)
+    return tuple(_parse(section[1])) if section else ()
 
 
 def with_options(*sources: Source) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -139,6 +144,8 @@ def _to_python(parameter: Parameter, value: Any) -> Any:
                 f"--{parameter.name} takes {parameter.kind}, such as 64x48 or 64,48. Got {value!r} instead."
             )
         return tuple(map(int, parts))
+    if parameter.kind.startswith("str or int") and isinstance(value, str) and value.isdigit():
+        return int(value)
     return value
 
 

@@ -8,7 +8,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,11 +25,11 @@ TABLE_SUFFIXES = (".csv", ".npy", ".parquet")
 
 
 @contextmanager
-def new_folder(path: Path, *, overwrite: bool) -> Iterator[Path]:
-    """A folder aside that takes the name when all went well; nothing is left of it otherwise."""
+def new_folder(path: Path, *, overwrite: bool, names: Collection[str] = RESULT_NAMES) -> Iterator[Path]:
+    """A folder aside, for files of these names, that takes the name when all went well; else nothing is left of it."""
     path = Path(os.path.abspath(path))  # noqa: PTH100 - a link stays a link
     with writing(path):
-        _check_free(path, overwrite=overwrite)
+        _check_free(path, overwrite=overwrite, names=names)
         path.parent.mkdir(parents=True, exist_ok=True)
         aside = path.with_name(f".{path.name}.{os.getpid()}.partial")
         aside.mkdir()
@@ -82,14 +82,14 @@ def write_json(value: object, path: Path | None = None) -> None:
         path.write_text(text, encoding="utf-8")
 
 
-def _check_free(path: Path, *, overwrite: bool) -> None:
+def _check_free(path: Path, *, overwrite: bool, names: Collection[str]) -> None:
     """Refuse a name that is taken; only earlier results are ever replaced."""
     if not path.exists():
         return
     if not path.is_dir():
         raise OutputError(f"{path} exists and is no folder. Choose another name with -o.")
     found = sorted(file.name for file in path.iterdir())
-    foreign = [name for name in found if name not in RESULT_NAMES]
+    foreign = [name for name in found if name not in names]
     if foreign:
         raise OutputError(f"The folder {path} holds other files, such as {foreign[0]!r}. Choose another with -o.")
     if found and not overwrite:

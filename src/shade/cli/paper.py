@@ -72,6 +72,24 @@ def show_table(
     typer.echo(format_table(entries, kind), nl=False)
 
 
+@paper.command("choose")
+@guarded
+def show_choices(
+    table: Annotated[str, typer.Argument(help="A table whose runs are looked at; all if not given.")] = "",
+    of: Annotated[int, typer.Option(min=2, help="Number of seeds to choose one from.")] = 5,
+    database: _Database = _DATABASE,
+) -> None:
+    """What indices that need no labels are worth for choosing one of several seeds: ARI of the runs they choose."""
+    from shade.experiments import RunStore
+    from shade.experiments.choosing import compare_choices, format_choices
+
+    choices = compare_choices(RunStore(database), table or None, of)
+    if not choices:
+        typer.echo(f"No method was run with three seeds or more in {database}.", err=True)
+        raise typer.Exit(1)
+    typer.echo(format_choices(choices), nl=False)
+
+
 @paper.command("figure")
 @guarded
 def draw_figure(

@@ -110,7 +110,7 @@ class _Lines(Callback):
     def on_train_begin(self, epochs: int) -> None:
         self._epochs = epochs
         self._started = time.monotonic()
-        self._stages.say(f"{self._name}: {epochs} epochs")
+        self._stages.say(f"{self._name}: {epochs} epoch{'' if epochs == 1 else 's'}")
 
     def on_epoch_end(self, record: EpochRecord) -> None:
         epoch = int(record["epoch"])

@@ -14,15 +14,18 @@ import io
 import sys
 import types
 import warnings
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shade._arrays import AnyArray, IntArray
+from shade._arrays import AnyArray, IntArray, SingleArray
 from shade._parallel import resolve_device
 from shade.density.search import make_search
 from shade.experiments.samples import BenchmarkSamples
+
+if TYPE_CHECKING:
+    import torch
 
 # The setup of the paper, section "Experiment Details": the same for all methods.
 BATCH_SIZE = 500
@@ -32,6 +35,8 @@ EPOCHS = 100
 NETWORK = (512, 256, 128)
 MIN_POINTS = 5
 
+# ClustPy 0.0.3 leaves tensors of DipDECK on the host: elsewhere it raises an error.
+_ON_CPU = ("DipDECK",)
 _GIVEN_K = ("DEC", "IDEC", "DCN", "DipEncoder")
 
 
@@ -56,6 +61,30 @@ def load_clustpy() -> Any:
         return importlib.import_module("clustpy.deep")
 
 
+class _Batches:
+    """Batches as ClustPy's own loaders give them, [rows, samples], but taken at once and not sample by sample."""
+
+    def __init__(self, X: SingleArray, batch_size: int, device: torch.device, shuffle: bool) -> None:
+        import torch
+
+        self.dataset = torch.from_numpy(X).to(device)
+        self.batch_size = batch_size
+        self.shuffle = shuffle
+
+    def __len__(self) -> int:
+        return (len(self.dataset) + self.batch_size - 1) // self.batch_size
+
+    def __iter__(self) -> Iterator[list[torch.Tensor]]:
+        import torch
+
+        # ClustPy seeds torch's global generator, which is what its own loaders draw from.
+        count = len(self.dataset)
+        order = torch.randperm(count) if self.shuffle else torch.arange(count)
+        for start in range(0, count, self.batch_size):
+            rows = order[start : start + self.batch_size]
+            yield [rows, self.dataset[rows.to(self.dataset.device)]]
+
+
 def run_clustpy(name: str) -> Callable[[BenchmarkSamples, Mapping[str, Any], int, str], tuple[IntArray, AnyArray]]:
     """A method of ClustPy with the setup of the paper; returns labels and embedding."""
 
@@ -71,8 +100,10 @@ def run_clustpy(name: str) -> Callable[[BenchmarkSamples, Mapping[str, Any], int
         layers = [X.shape[1], *hidden, settings["embedding_size"]]
         # A class and its parameters: the network is then made, and seeded, by the method itself.
         network = (deep.neural_networks.FeedforwardAutoencoder, {"layers": layers})
+        place = resolve_device("cpu" if name in _ON_CPU else device)
+        loaders = (_Batches(X, settings["batch_size"], place, True), _Batches(X, settings["batch_size"], place, False))
         method = getattr(deep, name)(
-            **settings, neural_network=network, device=resolve_device(device), random_state=seed
+            **settings, neural_network=network, custom_dataloaders=loaders, device=place, random_state=seed
         )
         with _quiet():
             method.fit(X)

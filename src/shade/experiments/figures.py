@@ -16,18 +16,19 @@ from shade.experiments.baselines import load_clustpy
 from shade.experiments.methods import Method, run_method
 from shade.experiments.samples import THREE_CLUSTERS, load_samples
 from shade.experiments.store import RunStore, unpack_labels
-from shade.experiments.tables import Entry, compare_with_published
+from shade.experiments.tables import TABLES, Entry, compare_with_published
 from shade.metrics import dcsi_score, measure_agreement
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 HAR_NAMES = ("walking", "upstairs", "downstairs", "sitting", "standing", "laying")
+_SETTINGS_OF = {"SHADE": "SHADE (paper)", "default": "SHADE (defaults)"}
 _FLAT = {"embedding_size": 2}
 _PANELS = {
     "SHADE (paper)": Method("SHADE", _FLAT),
     # Two linked rings cannot be pulled apart in the plane by the paper's settings.
-    "SHADE (demo)": Method("SHADE", SETTINGS),
+    "SHADE (demo)": Method("default", SETTINGS),
     "autoencoder": Method("autoencoder", _FLAT),
     **{name: Method(name, _FLAT) for name in ("DEC", "IDEC", "DCN", "DipEncoder", "DipDECK", "DDC")},
 }
@@ -67,7 +68,7 @@ def _draw_embeddings(store: RunStore, device: str) -> Figure:
     figure, cells = _grid(len(_panels()) + 1)
     data = figure.add_subplot(*cells, 1, projection="3d")
     data.scatter(*samples.X.T, c=plots.cluster_colours(3)[samples.y], s=1.0)
-    data.set_box_aspect(np.ptp(samples.X, axis=0), zoom=1.15)
+    data.set_box_aspect(np.ptp(samples.X, axis=0), zoom=1.5)
     data.set_axis_off()
     data.set_title("data", fontsize="medium")
     for place, (title, method) in enumerate(_panels().items(), start=2):
@@ -76,6 +77,7 @@ def _draw_embeddings(store: RunStore, device: str) -> Figure:
         ax = figure.add_subplot(*cells, place)
         plots.plot_embedding(outcome.embedding, samples.y, ax=ax)
         _tidy(ax, f"{title}, ARI {ari:.2f}")
+    _caption(figure, "Embeddings in the plane, by true cluster; ARI with noise put into the nearest cluster. One seed.")
     return figure
 
 
@@ -92,12 +94,13 @@ def _draw_reachability(store: RunStore, device: str) -> Figure:
         ax = figure.add_subplot(*cells, place)
         plots.plot_reachability(DCTree.from_points(embedding), samples.y, ax=ax)
         _tidy(ax, f"{title}, DCSI {dcsi_score(embedding, samples.y, squared=True):.2f}")
+    _caption(figure, "Reachability of each point in the order of the tree, by true cluster. One seed.")
     return figure
 
 
 def _panels() -> dict[str, Method]:
     """The methods that can be run here: without ClustPy, only ours."""
-    own = ("SHADE", "autoencoder")
+    own = ("SHADE", "default", "autoencoder")
     return {title: method for title, method in _PANELS.items() if method.name in own or load_clustpy() is not None}
 
 
@@ -119,32 +122,49 @@ def _tidy(ax: Any, title: str) -> None:
 
 
 def _draw_sweep(table: str, label: str, log: bool) -> Callable[[RunStore, str], Figure]:
-    """ARI of each method, and what it makes of the noise, along a sweep."""
+    """ARI of each method with all points in clusters, and what methods that know noise make of it, along a sweep."""
 
     def draw(store: RunStore, device: str) -> Figure:
         from matplotlib.figure import Figure
 
-        entries = _entries(store, table)
-        figure = Figure(figsize=(12.0, 3.8), layout="constrained")
+        entries = [entry for entry in _entries(store, table) if entry.runs]
+        methods = list(dict.fromkeys(entry.method.removesuffix("_1nn") for entry in entries))
+        noisy = {entry.method for entry in entries if f"{entry.method}_1nn" in {other.method for other in entries}}
+        figure = Figure(figsize=(12.5, 4.2), layout="constrained")
         left, right = figure.subplots(1, 2)
-        colours = {method: f"C{i % 10}" for i, method in enumerate(dict.fromkeys(entry.method for entry in entries))}
         for metric, ax in (("ARI", left), ("noise recall", right), ("noise precision", right)):
-            for method in dict.fromkeys(entry.method for entry in entries if entry.metric == metric):
-                chosen = [e for e in entries if (e.metric, e.method) == (metric, method) and e.runs]
-                x = [float(entry.dataset.rsplit("_", 1)[1]) for entry in chosen]
-                name = method if metric == "ARI" else f"{method}, {metric.removeprefix('noise ')}"
-                if chosen:
-                    _line(ax, np.array(x), chosen, name, colour=colours[method], dashed=metric == "noise precision")
+            for place, method in enumerate(methods):
+                title = f"{method}_1nn" if metric == "ARI" and method in noisy else method
+                chosen = [entry for entry in entries if (entry.metric, entry.method) == (metric, title)]
+                if not chosen:
+                    continue
+                x = np.array([float(entry.dataset.rsplit("_", 1)[1]) for entry in chosen])
+                name = _SETTINGS_OF.get(method, method)
+                name += "" if metric == "ARI" else f", {metric.removeprefix('noise ')}"
+                _line(ax, x, chosen, name, colour=f"C{place % 10}", dashed=metric == "noise precision")
         left.set(xlabel=label, ylabel="ARI of the points that are not noise (%)", ylim=(-5, 105))
-        right.set(xlabel=label, ylabel="noise found (%)", ylim=(-5, 105))
+        right.set(xlabel=label, ylabel="true noise found (%)", ylim=(-5, 105))
         for ax in (left, right):
             if log:
                 ax.set_xscale("log")
             if ax.lines:
                 ax.legend(fontsize="small", frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+        _tell_seeds(figure, entries)
         return figure
 
     return draw
+
+
+def _tell_seeds(figure: Figure, entries: list[Entry]) -> None:
+    """Over how many seeds the figures were taken."""
+    counts = [entry.runs for entry in entries if entry.runs]
+    few, many = min(counts, default=0), max(counts, default=0)
+    seeds = f"{many} seed{'s' if many > 1 else ''}" if few == many else f"{few} to {many} seeds"
+    _caption(figure, f"Mean and deviation over {seeds}.")
+
+
+def _caption(figure: Figure, text: str) -> None:
+    figure.supxlabel(text, fontsize="small", color="dimgray")
 
 
 def _draw_ablation(table: str, label: str) -> Callable[[RunStore, str], Figure]:
@@ -153,7 +173,8 @@ def _draw_ablation(table: str, label: str) -> Callable[[RunStore, str], Figure]:
     def draw(store: RunStore, device: str) -> Figure:
         from matplotlib.figure import Figure
 
-        entries = _entries(store, table)
+        columns = {column.title for column in TABLES[table].columns}
+        entries = [entry for entry in _entries(store, table) if entry.method in columns]
         metrics = ("ARI", "NMI", "noise", "k")
         figure = Figure(figsize=(12.0, 3.4), layout="constrained")
         for metric, ax in zip(metrics, figure.subplots(1, len(metrics)), strict=True):
@@ -164,6 +185,7 @@ def _draw_ablation(table: str, label: str) -> Callable[[RunStore, str], Figure]:
                 _line(ax, x, chosen, f"{dataset}, published", colour=f"C{place}", dashed=True, published=True)
             ax.set(xlabel=label, title=metric if metric == "k" else f"{metric} (%)")
         ax.legend(fontsize="x-small", frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+        _tell_seeds(figure, entries)
         return figure
 
     return draw
@@ -206,24 +228,27 @@ def _draw_losses(store: RunStore, device: str) -> Figure:
             ax.plot(x, paper, "_", color="black", markersize=12, label="published" if place == 0 else None)
         ax.set(ylabel=f"{metric} (%)", ylim=(0, 105), xticks=range(len(datasets)), xticklabels=datasets)
     figure.axes[0].legend(fontsize="small", frameon=False, ncols=4, loc="lower left", bbox_to_anchor=(0.0, 1.0))
+    _tell_seeds(figure, entries)
     return figure
 
 
 def _draw_har(store: RunStore, device: str) -> Figure:
-    """The confusion matrix of HAR: clusters that SHADE found against activities."""
+    """The confusion matrix of HAR: clusters that SHADE found against activities, a panel for each of its settings."""
     from matplotlib.figure import Figure
 
     from shade import plots
 
     for dataset in ("har", "har_recomputed"):
-        runs = [run for run in store.runs(dataset=dataset, method="SHADE") if not run.failure and not run.key]
+        stored = [run for run in store.runs(dataset=dataset) if not run.failure and not run.key]
+        first = {method: next((run for run in stored if run.method == method), None) for method in _SETTINGS_OF}
+        runs = [run for run in first.values() if run is not None]
         if runs:
-            figure = Figure(figsize=(7.0, 4.5), layout="constrained")
-            ax = figure.subplots()
             truth: AnyArray = load_samples(dataset).y
-            labels = unpack_labels(runs[0].labels or b"")
-            plots.plot_confusion(truth, labels, ax=ax, truth_names=HAR_NAMES)
-            ax.set_title(f"{dataset}, seed {runs[0].seed}, ARI {100 * (runs[0].ari_1nn or 0.0):.1f}", fontsize="medium")
+            figure = Figure(figsize=(6.5 * len(runs), 4.8), layout="constrained")
+            for ax, run in zip(np.atleast_1d(figure.subplots(1, len(runs))), runs, strict=True):
+                plots.plot_confusion(truth, unpack_labels(run.labels or b""), ax=ax, truth_names=HAR_NAMES)
+                ari = f"ARI {100 * (run.ari_1nn or 0.0):.1f} with noise in clusters"
+                ax.set_title(f"{dataset}, {_SETTINGS_OF[run.method]}, seed {run.seed}\n{ari}", fontsize="medium")
             return figure
     raise ShadeError(
         "There are no runs of SHADE on har. Make one with: shade paper run experimentResults --datasets har"

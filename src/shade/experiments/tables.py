@@ -239,7 +239,7 @@ def format_table(entries: list[Entry], kind: str = "text") -> str:
         name = "" if dataset == before else dataset + part
         before = dataset
         lines.append([name, method, count, *(_format_entry(row.get(metric)) for metric in metrics)])
-    layout = _as_markdown(heading, lines) if kind == "markdown" else _as_text(heading, lines)
+    layout = _as_markdown(heading, lines) if kind == "markdown" else lay_out(heading, lines)
     return f"{layout}\n{_legend(entries)}\n"
 
 
@@ -260,7 +260,8 @@ def _legend(entries: list[Entry]) -> str:
     return text
 
 
-def _as_text(heading: list[str], lines: list[list[str]]) -> str:
+def lay_out(heading: list[str], lines: list[list[str]]) -> str:
+    """Lines under a heading, in columns."""
     widths = [max(len(row[place]) for row in (heading, *lines)) for place in range(len(heading))]
     rows = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in (heading, *lines)]
     rows.insert(1, "  ".join("─" * width for width in widths))

@@ -46,11 +46,11 @@ def measure_agreement(truth: object, labels: object, assigned: object = None) ->
 
     Parameters
     ----------
-    truth : array-like of int of shape (n_samples,)
-        True clusters; negative is noise.
-    labels : array-like of int of shape (n_samples,)
-        Clusters that were found; negative is noise.
-    assigned : array-like of int of shape (n_samples,), optional
+    truth : array-like of shape (n_samples,)
+        True clusters, by numbers or names; a negative number is noise.
+    labels : array-like of shape (n_samples,)
+        Clusters that were found; a negative number is noise.
+    assigned : array-like of shape (n_samples,), optional
         The labels with every noise point put into a cluster, as `SHADE.assign_noise` returns them. If None, `labels`
         as they are, noise counting as a cluster of its own.
 
@@ -64,6 +64,8 @@ def measure_agreement(truth: object, labels: object, assigned: object = None) ->
     >>> found = measure_agreement([0, 0, 1, 1, -1], [3, 3, 5, -1, -1], [3, 3, 5, 5, 5])
     >>> found.ari, found.ari_1nn, found.noise_recall, found.noise_precision
     (1.0, 1.0, 1.0, 0.5)
+    >>> measure_agreement(["cat", "cat", "dog"], [0, 0, 1]).ari
+    1.0
     """
     true, found = _check_labels("truth", truth), _check_labels("labels", labels)
     complete = found if assigned is None else _check_labels("assigned", assigned)
@@ -96,10 +98,32 @@ def _compare(truth: AnyArray, labels: AnyArray) -> tuple[float, float]:
 
 
 def _check_labels(name: str, labels: object) -> IntArray:
+    """Labels as numbers, noise being −1; only where they are whole numbers can there be noise."""
     array = np.asarray(labels)
-    if array.ndim != 1 or array.dtype.kind not in "iu" or len(array) == 0:
+    if array.ndim != 1 or len(array) == 0:
         raise ValueError(
-            f"The '{name}' parameter of measure_agreement must be a one-dimensional array of int with at least one "
-            f"entry. Got shape {array.shape} and dtype {array.dtype} instead."
+            f"The '{name}' parameter of measure_agreement must be one-dimensional with at least one entry. Got shape "
+            f"{array.shape} instead."
         )
-    return array.astype(np.int64)
+    if array.dtype.kind == "O" and all(isinstance(label, int | np.integer) for label in array):
+        array = array.astype(np.int64)
+    if array.dtype.kind in "iu":
+        return np.where(array < 0, -1, array).astype(np.int64)
+    if array.dtype.kind == "f" and not np.array_equal(array, np.round(array)):
+        raise ValueError(
+            f"The '{name}' parameter of measure_agreement must hold labels, not measurements. Got fractions or NaN "
+            "instead."
+        )
+    if array.dtype.kind == "f":
+        return _check_labels(name, array.astype(np.int64))
+    try:
+        return np.unique(array, return_inverse=True)[1].astype(np.int64)
+    except TypeError:
+        raise ValueError(
+            f"The '{name}' parameter of measure_agreement must hold labels of one kind, such as all text. Got "
+            f"{_kinds(array)} instead."
+        ) from None
+
+
+def _kinds(array: AnyArray) -> str:
+    return " and ".join(sorted({type(value).__name__ for value in array.tolist()}))
