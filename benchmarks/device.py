@@ -56,6 +56,7 @@ def step_seconds(X: np.ndarray, standardize: str) -> dict[str, list[float]]:
     from shade import SHADE
     from shade.data.standardize import Standardizer
     from shade.network import TrainSettings, build_network
+    from shade.training import make_trainer
 
     samples = Standardizer.fit(X, standardize).apply(X)
     steps = {}
@@ -64,7 +65,7 @@ def step_seconds(X: np.ndarray, standardize: str) -> dict[str, list[float]]:
         model = SHADE(**{**shade.PAPER, "density_weight": weight})
         model._sample_shape = samples.shape[1:]
         network = build_network(model.network, samples.shape[1:], 10, torch.Generator().manual_seed(0), fresh=False)
-        trainer = model._make_trainer(samples, torch.device("cuda"))(
+        trainer = make_trainer(model, samples, None, torch.device("cuda"))(
             network=network, settings=TrainSettings(density_weight=weight, epochs=1), random=np.random.default_rng(0)
         )
         trainers.append(trainer)

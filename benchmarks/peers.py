@@ -28,7 +28,7 @@ def _fast_hdbscan(X: np.ndarray) -> Run:
     import fast_hdbscan
 
     single = X.astype(np.float32)
-    return lambda: fast_hdbscan.HDBSCAN(min_cluster_size=10, min_samples=5).fit(single)
+    return lambda: fast_hdbscan.HDBSCAN(min_cluster_size=10, min_samples=4).fit(single)
 
 
 def _hdbscan(X: np.ndarray) -> Run:

@@ -93,7 +93,7 @@ def test_the_nearest_points_of_new_points_equal_brute_force(seed: int) -> None:
     table = oracles.distances(queries, X)
     k = 1 + seed % 12
     expected = np.sort(table, axis=1)[:, :k]
-    for way in (KDTree, AllPairs):
+    for way in (KDTree, AllPairs, ProductBlocks):
         for n_jobs in (1, 2):
             index, squared = way.from_points(X).nearest(queries, k, n_jobs)
             np.testing.assert_allclose(np.sqrt(squared), expected, rtol=1e-12, err_msg=f"{seed=} {way=}")
@@ -113,7 +113,7 @@ def test_the_nearest_reachable_point_equals_brute_force_and_ties_go_to_the_neare
     query_core = np.sort(table, axis=1)[:, min_points - 1]
     reach = np.maximum(table, np.maximum(query_core[:, None], core))
     nearest_of_tied = np.where(reach == reach.min(axis=1, keepdims=True), table, np.inf).min(axis=1)
-    for way in (KDTree, AllPairs):
+    for way in (KDTree, AllPairs, ProductBlocks):
         index, squared = way.from_points(X).nearest_reachable(core, queries, query_core, 2)
         np.testing.assert_array_equal(squared, reach.min(axis=1), err_msg=f"{seed=} {way=}")
         every = np.arange(len(queries))
@@ -167,5 +167,6 @@ def test_the_algorithm_follows_the_shape_of_the_data() -> None:
     assert search.choose_algorithm(1025, 24) == "kd_tree"
     assert search.choose_algorithm(1025, 25) == "blocks"
     assert isinstance(search.make_search(np.zeros((1025, 24))), KDTree)
-    assert isinstance(search.make_search(np.zeros((1025, 25))), AllPairs)
+    assert isinstance(search.make_search(np.zeros((1025, 25))), ProductBlocks)
+    assert isinstance(search.make_search(np.zeros((10, 25))), ProductBlocks)
     assert isinstance(search.make_search(np.zeros((1024, 2))), AllPairs)

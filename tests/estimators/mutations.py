@@ -141,7 +141,8 @@ def forged_arrays(members: dict[str, bytes], random: np.random.Generator) -> Ite
     for name, array in arrays.items():
         array = array if array.size else np.zeros(1, array.dtype)  # noqa: PLW2901 - nothing in it could be changed
         limits = np.iinfo(array.dtype) if array.dtype.kind == "i" else None
-        values = [-1, -2, len(array), limits.max, limits.min, 0] if limits else [np.nan, np.inf, -np.inf, -1.0, 1e300, 0.0]
+        numbers = [np.nan, np.inf, -np.inf, -1.0, 1e300, 0.0]
+        values = [-1, -2, len(array), limits.max, limits.min, 0] if limits else numbers
         for value in values:
             changed = array.copy()
             with np.errstate(over="ignore"):

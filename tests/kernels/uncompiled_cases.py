@@ -68,8 +68,9 @@ def check_batch(X: np.ndarray, min_points: int) -> None:
 
 def check_clusterings(X: np.ndarray, min_points: int, tree: DCTree) -> None:
     root = multiway_tree(oracles.minimax_distances(oracles.mutual_reachability(X, min_points)))
-    by_pairs, by_tree = TrainingPoints(X, min_points), TrainingPoints(X, min_points)
+    by_pairs, by_tree, by_blocks = (TrainingPoints(X, min_points) for _ in range(3))
     vars(by_tree)["search"] = KDTree.from_points(X)  # what larger data would be searched with
+    vars(by_blocks)["search"] = ProductBlocks.from_points(X)  # and what has more columns
     assert isinstance(by_tree.search, KDTree)
     assert isinstance(by_pairs.search, AllPairs)
     queries = np.random.default_rng(len(X)).normal(size=(10, X.shape[1])) * 5
@@ -82,7 +83,7 @@ def check_clusterings(X: np.ndarray, min_points: int, tree: DCTree) -> None:
             assert select_n_clusters(candidates, k).n_clusters == k
         for distance in (0.0, float(np.median(tree.height)), float(tree.height[-1])):
             cut_at_distance(candidates, distance)
-        for training in (by_pairs, by_tree):
+        for training in (by_pairs, by_tree, by_blocks):
             attachment = training.attach(X)
             np.testing.assert_array_equal(label_new_points(clustering, attachment), clustering.labels)
             scores = score_new_points(candidates, attachment)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from shade.density import DCTree, SpanningTree, core_distances
-from shade.density.search import AllPairs, KDTree
+from shade.density.search import KDTree, ProductBlocks
 from shade.stability import FlatClustering, StructureTree, cut_at_distance, select_clusters, select_n_clusters
 from shade.stability.assignment import (
     Attachment,
@@ -67,7 +67,7 @@ def test_training_points_get_their_own_labels_in_a_kd_tree(duplicates: bool) -> 
 def test_training_points_get_their_own_labels_in_many_columns(duplicates: bool) -> None:
     X = draw_groups(4, 1100, 50)
     X = X[np.random.default_rng(0).integers(0, 600, 1100)] if duplicates else X
-    assert isinstance(check_training_points(X, 5, "all pairs", None).search, AllPairs)
+    assert isinstance(check_training_points(X, 5, "blocks", None).search, ProductBlocks)
 
 
 def test_core_distances_of_training_points_go_by_row() -> None:

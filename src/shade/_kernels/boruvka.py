@@ -217,25 +217,6 @@ def pair_distances(points, first, second, out):
 
 
 @kernel
-def core_from_block(products, norms, slack, points, rows, k, out, start, stop):
-    """Exact squared core distances of the points rows[start:stop] from a block of scalar products."""
-    n = points.shape[0]
-    approximate = np.empty(n)
-    exact = np.empty(n)
-    for r in range(start, stop):
-        i = rows[r]
-        for j in range(n):
-            approximate[j] = norms[i] + norms[j] - 2.0 * products[r, j]
-        limit = np.partition(approximate, k - 1)[k - 1] + 2.0 * slack[i]
-        count = 0
-        for j in range(n):
-            if approximate[j] <= limit:
-                exact[count] = exact_distance(points, j, points, i)
-                count += 1
-        out[i] = np.partition(exact[:count], k - 1)[k - 1]
-
-
-@kernel
 def merge_components(component, partner, reach, tails, heads, weights, edges):
     """Add each component's lightest edge to the tree and relabel; returns the number of edges so far."""
     n = component.shape[0]

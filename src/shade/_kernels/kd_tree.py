@@ -200,7 +200,7 @@ def insert_neighbour(index, distance, i, k, position, value):
 
 @kernel
 def insert_lanes(points, leaf, lanes, scale, margin, queries, i, k, furthest, out_index, out_distance):
-    """Put points of a leaf that are among the nearest of query i into its list; returns how far it has to look."""
+    """Put those points of a leaf that are nearest to query i into its list; returns how far it has to look now."""
     while lanes != 0:
         position = leaf * LEAF + lowest_lane(lanes)
         lanes &= lanes - 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from shade._arrays import FloatArray
-from shade.density.search import AllPairs
+from shade.density.search import make_search
 
 NEIGHBOURS = 10
 MOST_QUERIES = 500  # their mean is known to two parts in a hundred, which is enough
@@ -23,7 +23,7 @@ def intrinsic_dimension(points: FloatArray, n_jobs: int | None = None) -> float:
         return 1.0
     wanted = int(np.clip(MOST_ENTRIES / points.size, 20, MOST_QUERIES))
     queries = points[:: -(-len(points) // wanted)]
-    _, squared = AllPairs.from_points(points).nearest(queries, neighbours + 1, n_jobs)
+    _, squared = make_search(points).nearest(queries, neighbours + 1, n_jobs)
     squared = squared[squared[:, 1] > 0, 1:]
     if len(squared) == 0:
         return 1.0

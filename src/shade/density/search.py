@@ -6,7 +6,7 @@ All give the same distances to the last bit. All distances here are squared.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from shade._arrays import FloatArray, IntArray, SingleArray
 from shade._distributed import reduce_max, share_of
-from shade._kernels import boruvka, kd_tree, prim
+from shade._kernels import blocks, kd_tree, prim
 from shade._kernels.lanes import LANES, LEAF
 from shade._parallel import run_chunks
 
@@ -202,21 +202,21 @@ class ProductBlocks:
     """
 
     points: FloatArray
+    shift: FloatArray
     centred: FloatArray
     norms: FloatArray
     slack: FloatArray
+    largest: float
 
     @classmethod
     def from_points(cls, points: FloatArray) -> ProductBlocks:
         """Centre the points and bound the rounding."""
-        dimensions = points.shape[1]
-        centred = points - points.mean(axis=0)
+        shift = points.mean(axis=0)
+        centred = points - shift
         norms = np.einsum("ij,ij->i", centred, centred)
-        reach = norms + norms.max()
-        epsilon = np.finfo(np.float64).eps
-        largest = np.abs(points).max()
-        slack = epsilon * (4.0 * (dimensions + 8) * reach + 16.0 * largest * np.sqrt(dimensions * reach))
-        return cls(points, centred, norms, slack)
+        largest = float(max(points.max(), -points.min()))
+        slack = _rounding(norms + norms.max(), largest, points.shape[1])
+        return cls(points, shift, centred, norms, slack, largest)
 
     def rows_at_a_time(self) -> int:
         """How many rows of products fit the memory set aside for them."""
@@ -228,17 +228,50 @@ class ProductBlocks:
 
     def core_distances(self, k: int, n_jobs: int | None = None) -> FloatArray:
         """Squared distance from each point to its k-th nearest, itself included."""
-        n = len(self.norms)
-        core = np.zeros(n)
-        own = share_of(n)
-        for start in range(own.start, own.stop if k > 1 else own.start, self.rows_at_a_time()):
-            rows = np.arange(start, min(start + self.rows_at_a_time(), own.stop))
-            run_chunks(
-                boruvka.core_from_block, self.products(rows), self.norms, self.slack, self.points, rows, k, core,
-                count=len(rows), n_jobs=n_jobs,
-            )  # fmt: skip
+        core = np.zeros(len(self.norms))
+        if k > 1:
+            own = share_of(len(core))
+            core[own] = self.nearest(self.points[own], k, n_jobs)[1][:, -1]
         reduce_max(core)
         return core
+
+    def nearest(self, queries: FloatArray, k: int, n_jobs: int | None = None) -> tuple[IntArray, FloatArray]:
+        """Rows of the k points nearest to each query, nearest first, and their squared distances."""
+        index, distance = np.empty((len(queries), k), np.int64), np.empty((len(queries), k))
+        for part, block in self._blocks(queries):
+            run_chunks(
+                blocks.nearest_points, *block, k, index[part], distance[part], count=len(block[0]), n_jobs=n_jobs
+            )
+        return index, distance
+
+    def nearest_reachable(
+        self, core: FloatArray, queries: FloatArray, query_core: FloatArray, n_jobs: int | None = None
+    ) -> tuple[IntArray, FloatArray]:
+        """Row of least mutual reachability from each query, and the squares of it."""
+        index, distance = np.empty(len(queries), np.int64), np.empty(len(queries))
+        for part, block in self._blocks(queries):
+            run_chunks(
+                blocks.nearest_reachable, *block, core, query_core[part], index[part], distance[part],
+                count=len(block[0]), n_jobs=n_jobs,
+            )  # fmt: skip
+        return index, distance
+
+    def _blocks(self, queries: FloatArray) -> Iterator[tuple[slice, tuple[Any, ...]]]:
+        """Slices of the queries, and for each what the kernels take: scalar products first."""
+        for start in range(0, len(queries), self.rows_at_a_time()):
+            part = slice(start, min(start + self.rows_at_a_time(), len(queries)))
+            own = queries[part]
+            centred = own - self.shift
+            norms = np.einsum("ij,ij->i", centred, centred)
+            largest = max(self.largest, float(np.abs(own).max()))
+            slack = _rounding(norms + self.norms.max(), largest, own.shape[1])
+            yield part, (centred @ self.centred.T, norms, self.norms, slack, own, self.points)
+
+
+def _rounding(reach: FloatArray, largest: float, dimensions: int) -> FloatArray:
+    """What rounding can cost a squared distance from scalar products, of norms that add up to `reach` at most."""
+    epsilon = np.finfo(np.float64).eps
+    return np.asarray(epsilon * (4.0 * (dimensions + 8) * reach + 16.0 * largest * np.sqrt(dimensions * reach)))
 
 
 def choose_algorithm(n_points: int, n_columns: int) -> str:
@@ -248,6 +281,8 @@ def choose_algorithm(n_points: int, n_columns: int) -> str:
     return "kd_tree" if n_columns <= FEW_COLUMNS else "blocks"
 
 
-def make_search(points: FloatArray) -> KDTree | AllPairs:
+def make_search(points: FloatArray) -> KDTree | AllPairs | ProductBlocks:
     """The search that suits the shape of the points."""
+    if points.shape[1] > FEW_COLUMNS:
+        return ProductBlocks.from_points(points)
     return KDTree.from_points(points) if choose_algorithm(*points.shape) == "kd_tree" else AllPairs.from_points(points)

@@ -108,7 +108,6 @@ def build_network(
         if fresh:
             _draw_own_weights(module, generator)
         return module
-    module.to_empty(device="cpu")
     _draw_weights(module, generator)
     return module
 
@@ -131,9 +130,11 @@ def _stack(sizes: Sequence[int]) -> nn.Sequential:
 
 
 def _draw_weights(module: nn.Module, generator: torch.Generator) -> None:
-    """torch's own initial weights for linear and convolutional layers."""
+    """torch's own initial weights for linear and convolutional layers, all that have any."""
     for layer in module.modules():
         if isinstance(layer, nn.Linear | nn.Conv2d):
+            for name, outline in list(layer.named_parameters()):  # to_empty would import the whole of sympy
+                setattr(layer, name, nn.Parameter(torch.empty(outline.shape, dtype=outline.dtype)))
             bound = 1.0 / math.sqrt(layer.weight[0].numel())
             nn.init.uniform_(layer.weight, -bound, bound, generator=generator)
             if layer.bias is not None:

@@ -20,6 +20,7 @@ from shade.network.batches import Batch, Targets, prepare_batches, rows_after, s
 from shade.network.callbacks import Callback
 from shade.network.checkpoints import MemberCheckpoints, Progress, TorchGenerators, TrainState
 from shade.network.losses import density_loss, reconstruction_loss
+from shade.network.optimizer import EagerAdam
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ class Trainer:
     def make_optimizer(self) -> torch.optim.Optimizer:
         """Adam, in one kernel where there is one."""
         fused = self.samples.device.type in ("cpu", "cuda")
-        return torch.optim.Adam(self.network.parameters(), lr=self.settings.learning_rate, fused=fused)
+        return EagerAdam(self.network.parameters(), lr=self.settings.learning_rate, fused=fused)
 
     @property
     def n_samples(self) -> int:

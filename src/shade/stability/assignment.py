@@ -10,7 +10,7 @@ import numpy as np
 
 from shade._arrays import FloatArray, IntArray
 from shade._kernels import condense
-from shade.density.search import AllPairs, KDTree, make_search
+from shade.density.search import AllPairs, KDTree, ProductBlocks, make_search
 from shade.stability.selection import FlatClustering
 from shade.stability.structure_tree import StructureTree
 
@@ -34,7 +34,7 @@ class TrainingPoints:
     min_points: int
 
     @cached_property
-    def search(self) -> KDTree | AllPairs:
+    def search(self) -> KDTree | AllPairs | ProductBlocks:
         """An index of the points."""
         return make_search(self.points)
 
@@ -42,7 +42,7 @@ class TrainingPoints:
     def core(self) -> FloatArray:
         """Squared core distances of the points."""
         core = self.search.core_distances(self.min_points)
-        if isinstance(self.search, AllPairs):
+        if not isinstance(self.search, KDTree):
             return core
         by_row = np.empty_like(core)
         by_row[self.search.indices] = core
