@@ -40,17 +40,24 @@ def test_dask_labels_partitions_as_predict_labels_all(
     assert np.array_equal(labels.compute(scheduler="sync"), expected)
 
 
+@pytest.mark.filterwarnings("ignore")  # Ray has many of its own
 def test_ray_labels_batches_as_predict_labels_all(saved: tuple[Path, pd.DataFrame, np.ndarray]) -> None:
-    data = pytest.importorskip("ray.data", reason="needs ray")
+    ray = pytest.importorskip("ray", reason="needs ray")
+    data = pytest.importorskip("ray.data", reason="needs ray[data]")
     path, table, expected = saved
-    rows = data.from_pandas(table.reset_index(names="row")).repartition(7)
-    labelled = rows.map_batches(
-        lambda part: part.assign(label=label_partition(part[list("abcde")], path)), batch_format="pandas"
-    )
-    found = labelled.to_pandas().sort_values("row")
+    ray.init(num_cpus=1, include_dashboard=False)
+    try:
+        rows = data.from_pandas(table.reset_index(names="row")).repartition(7)
+        labelled = rows.map_batches(
+            lambda part: part.assign(label=label_partition(part[list("abcde")], path)), batch_format="pandas"
+        )
+        found = labelled.to_pandas().sort_values("row")
+    finally:
+        ray.shutdown()
     assert np.array_equal(found["label"], expected)
 
 
+@pytest.mark.filterwarnings("ignore")  # Spark has many of its own
 def test_spark_labels_partitions_as_predict_labels_all(saved: tuple[Path, pd.DataFrame, np.ndarray]) -> None:
     sql = pytest.importorskip("pyspark.sql", reason="needs pyspark and a Java runtime")
     path, table, expected = saved
