@@ -25,6 +25,14 @@ def mixture(n: int, columns: int = 10, seed: int = 0) -> np.ndarray:
     return 8 * random.normal(size=(20, columns))[random.integers(20, size=n)] + random.normal(size=(n, columns))
 
 
+def plane(n: int, columns: int = 10, seed: int = 0) -> np.ndarray:
+    """Twenty Gaussian clusters near a plane, as embeddings that use few of their columns."""
+    random = np.random.default_rng(seed)
+    points = mixture(n, 2, seed) @ random.normal(size=(2, columns))
+    points += 1e-3 * random.standard_normal((n, columns))
+    return points
+
+
 def embedding() -> np.ndarray | None:
     """SHADE's embedding of the 70,000 digits after five epochs, 70,000 × 10; None where the digits are not there."""
     path = CACHE / "mnist_embedding.npy"

@@ -1,5 +1,7 @@
 """Prediction at scale with a saved model: row by row, so the partitioning does not matter."""
 
+import os
+import sys
 from itertools import pairwise
 from pathlib import Path
 
@@ -28,6 +30,13 @@ def label_partition(part: pd.DataFrame, model: Path) -> pd.Series:
     return pd.Series(labels, part.index, name="label")
 
 
+@pytest.fixture
+def workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let workers find what this process finds."""
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(Path(__file__).parents[2]), *sys.path]))
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
+
+
 @pytest.mark.parametrize("partitions", [1, 7])
 def test_dask_labels_partitions_as_predict_labels_all(
     partitions: int, saved: tuple[Path, pd.DataFrame, np.ndarray]
@@ -40,17 +49,26 @@ def test_dask_labels_partitions_as_predict_labels_all(
     assert np.array_equal(labels.compute(scheduler="sync"), expected)
 
 
+@pytest.mark.usefixtures("workers")
+@pytest.mark.filterwarnings("ignore")  # Ray has many of its own
 def test_ray_labels_batches_as_predict_labels_all(saved: tuple[Path, pd.DataFrame, np.ndarray]) -> None:
-    data = pytest.importorskip("ray.data", reason="needs ray")
+    ray = pytest.importorskip("ray", reason="needs ray")
+    data = pytest.importorskip("ray.data", reason="needs ray[data]")
     path, table, expected = saved
-    rows = data.from_pandas(table.reset_index(names="row")).repartition(7)
-    labelled = rows.map_batches(
-        lambda part: part.assign(label=label_partition(part[list("abcde")], path)), batch_format="pandas"
-    )
-    found = labelled.to_pandas().sort_values("row")
+    ray.init(num_cpus=1, include_dashboard=False)
+    try:
+        rows = data.from_pandas(table.reset_index(names="row")).repartition(7)
+        labelled = rows.map_batches(
+            lambda part: part.assign(label=label_partition(part[list("abcde")], path)), batch_format="pandas"
+        )
+        found = labelled.to_pandas().sort_values("row")
+    finally:
+        ray.shutdown()
     assert np.array_equal(found["label"], expected)
 
 
+@pytest.mark.usefixtures("workers")
+@pytest.mark.filterwarnings("ignore")  # Spark has many of its own
 def test_spark_labels_partitions_as_predict_labels_all(saved: tuple[Path, pd.DataFrame, np.ndarray]) -> None:
     sql = pytest.importorskip("pyspark.sql", reason="needs pyspark and a Java runtime")
     path, table, expected = saved
