@@ -7,7 +7,7 @@ model = SHADE(epochs=30, random_state=0).fit(X)  # 100 epochs are the default
 
 print(model.n_clusters_, "clusters,", f"{(model.labels_ == -1).mean():.0%} noise")
 model.predict(X[:5])  # the same tree, the same rule: equals labels_[:5]
-model.assign_noise()  # labels with every noise point in its nearest cluster
+model.assign_noise()  # labels with every noise point put into a cluster
 ten = model.recluster(n_clusters=10)  # another answer from the same fit
 
 # Look.
