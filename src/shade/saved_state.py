@@ -18,7 +18,7 @@ from shade.model_file import ModelContents
 from shade.network.autoencoders import outline_network
 from shade.network.inference import encode_rows
 from shade.stability.assignment import TrainingPoints
-from shade.stability.links import sort_links
+from shade.stability.links import links_of
 from shade.stability.selection import FlatClustering
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def restore(model: Any, contents: ModelContents) -> None:
     if "links" in arrays:
         model._links = arrays["links"]
     else:  # a file of the first versions
-        model._links = sort_links([model._spanning_tree_of(model._training.points).edges], [model._training.points])
+        model._links = links_of(model._spanning_tree_of(model._training.points))
 
 
 def describe_model(contents: ModelContents) -> dict[str, Any]:

@@ -34,7 +34,7 @@ from shade.stability.assignment import (
 )
 from shade.stability.assignment import score_new_points as score_attached
 from shade.stability.evidence import enough_errors, standard_errors
-from shade.stability.links import follow_links, sort_links
+from shade.stability.links import follow_links, links_of, sort_links
 from shade.stability.selection import FlatClustering, cut_at_distance, select_clusters, select_n_clusters
 from shade.stability.structure_tree import SELECTIONS, StructureTree, smallest_branch
 
@@ -265,12 +265,12 @@ class TreeClusteringMixin:
         `data` is another spanning tree of the rows and where they lie in it.
         """
         self._background = np.zeros(len(points), np.bool_) if background is None else background
-        edges = [self._build_trees(points).edges]
-        spaces: list[AnyArray] = [points]
-        if data is not None:
-            edges.append(data[0].edges)
-            spaces.append(data[1])
-        self._links = sort_links(edges, spaces)
+        spanning = self._build_trees(points)
+        if data is None:
+            self._links = links_of(spanning)
+        else:
+            self._links = sort_links([spanning.edges, data[0].edges], [points, data[1]])
+        del spanning  # before memory is needed for choosing
         self._set_clustering(self._select())
 
     def _build_trees(self, points: FloatArray) -> SpanningTree:

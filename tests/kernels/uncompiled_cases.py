@@ -18,7 +18,7 @@ from shade.density.search import AllPairs, KDTree, ProductBlocks
 from shade.metrics import dbcv_score, disco_samples
 from shade.stability import StructureTree, cut_at_distance, select_clusters, select_n_clusters
 from shade.stability.assignment import TrainingPoints, assign_nearest, label_new_points, score_new_points
-from shade.stability.links import follow_links, sort_links
+from shade.stability.links import follow_links, links_of
 from shade.stability.structure_tree import SELECTIONS
 from tests import oracles
 from tests.metrics.test_indices import disco_by_matrix
@@ -89,7 +89,7 @@ def check_clusterings(X: np.ndarray, min_points: int, tree: DCTree) -> None:
             scores = score_new_points(candidates, attachment)
             np.testing.assert_allclose(scores, clustering.outlier_scores, rtol=1e-12, atol=1e-15)
             score_new_points(candidates, training.attach(queries))
-        links = sort_links([minimum_spanning_tree(X, min_points).edges], [X])
+        links = links_of(minimum_spanning_tree(X, min_points))
         for assigned in (assign_nearest(clustering.labels, X), follow_links(clustering.labels, links)):
             assert (assigned >= 0).all()
 

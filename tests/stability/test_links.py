@@ -9,7 +9,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.sparse.csgraph import minimum_spanning_tree as scipy_tree
 
 from shade.density import minimum_spanning_tree
-from shade.stability.links import follow_links, sort_links
+from shade.stability.links import follow_links, links_of, sort_links
 from tests.oracles import draw_groups
 
 
@@ -53,6 +53,14 @@ def test_noise_goes_where_a_spanning_forest_of_the_links_puts_it() -> None:
         found = follow_links(labels, sort_links(trees, [first, second]))
         np.testing.assert_array_equal(found, forest_labels(labels, edges, np.sqrt(squares)), err_msg=f"{seed=}")
         np.testing.assert_array_equal(found[labels >= 0], labels[labels >= 0])
+
+
+def test_a_tree_alone_leads_noise_over_its_lightest_edges() -> None:
+    for seed in range(30):
+        points, _, labels = draw_rows(seed)
+        tree = minimum_spanning_tree(points, 2)
+        found = follow_links(labels, links_of(tree))
+        np.testing.assert_array_equal(found, forest_labels(labels, tree.edges, tree.weights), err_msg=f"{seed=}")
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1e5])

@@ -8,8 +8,14 @@ import numpy as np
 
 from shade._arrays import AnyArray, FloatArray, IntArray
 from shade._kernels import merge_tree
+from shade.density.spanning_tree import SpanningTree
 
 CHUNK_ENTRIES = 1 << 22  # of both ends of links, looked at in one go
+
+
+def links_of(tree: SpanningTree) -> AnyArray:
+    """The edges of a spanning tree, lightest first, as int32."""
+    return tree.edges[np.argsort(tree.weights, kind="stable")].astype(np.int32, copy=False)
 
 
 def sort_links(trees: Sequence[IntArray], spaces: Sequence[AnyArray]) -> AnyArray:
