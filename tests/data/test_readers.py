@@ -385,7 +385,7 @@ def test_a_frame_of_a_video_is_a_sample(tmp_path: Path) -> None:
 def test_paths_that_cannot_be_data_are_told(tmp_path: Path) -> None:
     assert "does not exist" in message(tmp_path / "none.csv")
     assert "ends in '.doc', which is none of: csv, tsv" in message(write(tmp_path / "a.doc", "x"))
-    assert "neither images nor videos nor a zarr store" in message(tmp_path)
+    assert "neither images nor videos nor parquet files nor a zarr store" in message(tmp_path)
     assert "is empty" in message(write(tmp_path / "a.npy", ""))
     picture(tmp_path / "a.png")
     assert "is one image" in message(tmp_path / "a.png")
