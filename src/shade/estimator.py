@@ -38,7 +38,7 @@ from shade.network.callbacks import as_callback
 from shade.network.resume import open_checkpoints
 from shade.saved_state import parameters_of, restore
 from shade.stability.background import find_background
-from shade.training import make_stream_trainer, make_trainer, train_networks, tree_is_bearable
+from shade.training import check_world, make_stream_trainer, make_trainer, train_networks, tree_is_bearable
 from shade.tree_clustering import (
     CLUSTERING_RULES,
     DCTreeClustering,
@@ -264,6 +264,7 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         with unchanged_on_error(self), process_group():
             device = self._check_parameters()
             rows = self._check_samples(X, reset=True)
+            check_world(len(rows), self.batch_size, self.min_points)
             plan = self._plan(rows, memory, device)
             if isinstance(rows, RowSource):
                 _validation.check_finite(rows, rows.place)

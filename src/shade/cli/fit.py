@@ -123,12 +123,14 @@ def _train(samples: Samples, parameters: dict[str, Any], fitting: dict[str, Any]
     """Fit with progress; what is wrong with parameters is told apart from what is wrong with the data."""
     messages.say("loading torch")
     from shade.estimator import SHADE
+    from shade.network.resume import check_intervals
 
     checkpoint, resume = fitting["checkpoint"], fitting["resume"]
     try:
         progress = None if messages.quiet else messages.progress(parameters["ensemble"])
         model = SHADE(**parameters, callbacks=() if progress is None else (progress,))
         model._check_parameters()
+        check_intervals(fitting["checkpoint_minutes"], fitting["checkpoint_epochs"])
     except ValueError as error:
         raise error if isinstance(error, DeviceError) else UsageError(str(error)) from None
     if resume and not checkpoint.exists():

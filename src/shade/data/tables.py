@@ -42,7 +42,7 @@ def read_text_table(path: Path | None, form: TextFormat, memory: int | None) -> 
     csv, arrow = need("pyarrow.csv", "io", "Reading tables"), need("pyarrow", "io", "Reading tables")
     source = "standard input" if path is None else str(path)
     try:
-        text = _open_text(path, arrow, form.encoding)
+        text = _open_text(path, arrow, form.encoding, memory)
         first = text.first
         if not first.strip():
             raise DataError(f"{source} is empty.")
@@ -57,7 +57,7 @@ def read_text_table(path: Path | None, form: TextFormat, memory: int | None) -> 
                 "(--header)."
             )
         columns = 1 + first.count(delimiter)
-        what = f"Reading {source}, by its size some {text.n_lines:,} rows of {columns:,} columns,"
+        what = f"Reading {source}, by its size some {text.n_lines:,} rows of {counted(columns, 'column')},"
         remedy = "Give more, or write it as parquet, of which rows can be read as they are needed."
         check_room(text.n_bytes + text.n_lines * columns * BYTES_A_CELL, memory, what, remedy)
         table = csv.read_csv(
@@ -88,9 +88,10 @@ class OpenText:
     n_lines: int
 
 
-def _open_text(path: Path | None, arrow: Any, encoding: str) -> OpenText:
+def _open_text(path: Path | None, arrow: Any, encoding: str, memory: int | None) -> OpenText:
     if path is None:
-        stream: Any = io.BytesIO(sys.stdin.buffer.read())
+        # One byte more than may be taken is enough to be refused.
+        stream: Any = io.BytesIO(sys.stdin.buffer.read(-1 if memory is None else memory + 1))
         head, share = stream.getvalue()[:HEAD_BYTES], HEAD_BYTES / max(1, stream.getbuffer().nbytes)
     else:
         stream = str(path)

@@ -17,8 +17,7 @@ import torch
 
 from shade._arrays import IntArray, SingleArray
 from shade._distributed import copy_from_first, rank_and_world, sum_tensors
-from shade._errors import TrainingError
-from shade.network.batches import Batch, compute_ahead, prepare_batch, rows_after
+from shade.network.batches import Batch, compute_ahead, prepare_batch
 from shade.network.stream_trainer import StreamedRows, Window
 from shade.network.trainer import Trainer
 
@@ -55,14 +54,7 @@ class GroupTrainer(Trainer):
 
     def draw_epoch(self, done: int) -> list[Any]:
         """The batches of each step of an epoch, less those already trained on."""
-        batches = super().draw_epoch(0)
-        world = rank_and_world()[1]
-        if world > len(batches):
-            raise TrainingError(
-                f"There are {world} processes for {len(batches)} batches of {self.settings.batch_size} rows: start "
-                "fewer processes, or use a smaller 'batch_size'."
-            )
-        batches = rows_after(batches, done)
+        batches = super().draw_epoch(done)
         return [
             batches[start : start + self.batches_per_step] for start in range(0, len(batches), self.batches_per_step)
         ]
