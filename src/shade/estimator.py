@@ -246,9 +246,9 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         checkpoint : str or path, optional
             File that holds where training stands, always whole. Ctrl-C leaves one as well.
         checkpoint_minutes : float, optional, default=10.0
-            Minutes after which it is written anew.
+            Minutes after which the checkpoint is written anew.
         checkpoint_epochs : int, optional
-            Epochs after which it is written anew.
+            Epochs after which the checkpoint is written anew.
         resume : str, path or True, optional
             Go on from this checkpoint, with the labels that an undisturbed fit would have had; checkpoints go to the
             same file if `checkpoint` names no other. True means from `checkpoint` if it is there, else from the start.
