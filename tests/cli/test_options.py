@@ -47,6 +47,7 @@ def test_errors_name_options_where_they_name_parameters() -> None:
     said = "more than memory='1.5GB', tree='complete' and batch_size=50: a smaller 'batch_size', or no 'resume'."
     told = "more than --memory 1.5GB, --tree complete and --batch-size 50: a smaller --batch-size, or no --resume."
     assert in_options(said) == told
+    assert in_options('use standardize="feature" if') == "use --standardize feature if"
     assert in_options("no column 'x', and window_rows=7") == "no column 'x', and window_rows=7"
 
 

@@ -146,8 +146,10 @@ def _train(samples: Samples, parameters: dict[str, Any], fitting: dict[str, Any]
         raise
     except ShadeError as error:
         _tell_of_checkpoint(checkpoint, messages, before)
-        kind = UsageError if resume and isinstance(error, CheckpointError) else type(error)
-        raise kind(in_options(str(error))) from None
+        text = in_options(str(error))
+        if not resume or not isinstance(error, CheckpointError):
+            raise type(error)(text) from None
+        raise UsageError(text if "--resume" in text else f"{text} Leave --resume out to start anew.") from None
     except ValueError as error:
         raise DataError(str(error)) from None
     finally:

@@ -159,7 +159,7 @@ def in_options(text: str) -> str:
             return found[0]
         return f"--{name.replace('_', '-')}" + (f" {found['value']}" if found["value"] else "")
 
-    return re.sub(r"'(?P<named>\w+)'(?!\w)|\b(?P<given>\w+)='?(?P<value>[\w.]+)'?", option, text)
+    return re.sub(r"'(?P<named>\w+)'(?!\w)|\b(?P<given>\w+)=(['\"]?)(?P<value>[\w.]+)\3", option, text)
 
 
 def _help(parameter: Parameter) -> str:

@@ -75,7 +75,13 @@ class ParquetShards:
         if not self._groups:
             return self._schema.empty_table()
         file, group = self._groups[0]
-        return self._read(file, lambda opened: opened.read_row_group(group)).slice(0, rows)
+
+        def read(opened: Any) -> Any:
+            # One after the other, for a page of each of many columns may be more than there is memory.
+            columns = [next(opened.iter_batches(rows, row_groups=[group], columns=[name])) for name in self.names]
+            return self._arrow.Table.from_arrays([column.column(0) for column in columns], names=self.names)
+
+        return self._read(file, read)
 
     def place(self, row: int) -> str:
         """The file of a row, and its number in it."""
