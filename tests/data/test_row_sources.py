@@ -164,6 +164,14 @@ def test_a_parquet_file_damaged_inside_is_refused_when_its_rows_are_read(tmp_pat
         source[0:10]
 
 
+def test_a_parquet_file_that_is_replaced_is_refused(tmp_path: Path) -> None:
+    source = open_source(write_parquet(tmp_path))
+    assert len(source[0:10]) == 10
+    write_parquet(tmp_path, "abcdex")
+    with pytest.raises(DataError, match=r"rows.parquet was written anew after reading began: start again"):
+        source[50:60]
+
+
 def test_an_array_whose_shape_changes_is_refused(tmp_path: Path) -> None:
     source = open_source(write_zarr(tmp_path))
     assert len(source[0:10]) == 10

@@ -33,6 +33,7 @@ class ParquetShards:
         self._groups: list[tuple[Path, int]] = []
         self._kinds: dict[str, np.dtype[Any]] = {}
         self._text: dict[str, Path] = {}
+        self._stamps: dict[Path, tuple[int, int]] = {}
         starts = [0]
         for file in self._files:
             metadata = self._read(file, lambda opened: opened.metadata)
@@ -61,8 +62,6 @@ class ParquetShards:
         """Columns of a row group as a matrix."""
         file, number = self._groups[group]
         table = self._read(file, lambda opened: opened.read_row_group(number, columns=names, use_threads=False))
-        if table.num_rows != self.starts[group + 1] - self.starts[group]:
-            raise DataError(f"{file} is another file than when reading began.")
         return to_matrix(table, list(names))
 
     def read_columns(self, names: Sequence[str]) -> Any:
@@ -92,6 +91,10 @@ class ParquetShards:
 
     def _read(self, file: Path, read: Callable[[Any], Any]) -> Any:
         try:
+            status = file.stat()
+            stamp = (status.st_size, status.st_mtime_ns)
+            if self._stamps.setdefault(file, stamp) != stamp:
+                raise DataError(f"{file} was written anew after reading began: start again.")
             with self._parquet.ParquetFile(file) as opened:
                 return read(opened)
         except (self._arrow.ArrowException, OSError) as error:
