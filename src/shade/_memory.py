@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from shade._errors import MemoryBudgetError
+
 PREFIXES = "KMGT"
 
 
@@ -29,6 +31,19 @@ def format_memory(size: float) -> str:
         ((unit, factor) for unit, factor in (("GB", 1e9), ("MB", 1e6)) if size > 0.9995 * factor), ("kB", 1e3)
     )
     return f"{size / factor:.3g} {unit}"
+
+
+def check_room(needed: float, memory: int | None, what: str, remedy: str) -> None:
+    """Refuse work before it starts that takes more than `memory`, or than is free if it is None."""
+    room = available_memory() if memory is None else memory
+    if room is not None and needed > room:
+        limit = f"and {format_memory(room)} are free" if memory is None else f"more than memory='{short_memory(room)}'"
+        raise MemoryBudgetError(f"{what} takes about {format_memory(needed)}, {limit}. {remedy}")
+
+
+def short_memory(size: float) -> str:
+    """Bytes as they are given."""
+    return format_memory(size).replace(" ", "")
 
 
 def available_memory() -> int | None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from shade._arrays import IntArray
 from shade._errors import MemoryBudgetError
-from shade._memory import available_memory, format_memory, parse_memory
+from shade._memory import available_memory, format_memory, parse_memory, short_memory
 from shade.data.row_sources import RowSource
 from shade.density.search import FEW_COLUMNS
 from shade.network.stream_trainer import WINDOWS_HELD
@@ -65,7 +65,7 @@ def plan_fit(rows: Any, memory: object, *, embedding_columns: int, batch_size: i
         if free is not None and whole > free:
             raise MemoryBudgetError(
                 f"Fitting {what} in memory takes about {format_memory(whole)}, and {format_memory(free)} are free. "
-                f"Give memory='{format_memory(0.8 * free).replace(' ', '')}' to read the rows as they are needed."
+                f"Give memory='{short_memory(0.8 * free)}' to read the rows as they are needed."
             )
         return FitPlan(None, None, whole)
     budget = parse_memory(memory, "fit")

@@ -38,7 +38,7 @@ from shade.network.callbacks import as_callback
 from shade.network.resume import open_checkpoints
 from shade.saved_state import parameters_of, restore
 from shade.stability.background import find_background
-from shade.training import make_stream_trainer, make_trainer, train_networks, tree_is_bearable
+from shade.training import check_world, make_stream_trainer, make_trainer, train_networks, tree_is_bearable
 from shade.tree_clustering import (
     CLUSTERING_RULES,
     DCTreeClustering,
@@ -246,9 +246,9 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         checkpoint : str or path, optional
             File that holds where training stands, always whole. Ctrl-C leaves one as well.
         checkpoint_minutes : float, optional, default=10.0
-            Minutes after which it is written anew.
+            Minutes after which the checkpoint is written anew.
         checkpoint_epochs : int, optional
-            Epochs after which it is written anew.
+            Epochs after which the checkpoint is written anew.
         resume : str, path or True, optional
             Go on from this checkpoint, with the labels that an undisturbed fit would have had; checkpoints go to the
             same file if `checkpoint` names no other. True means from `checkpoint` if it is there, else from the start.
@@ -264,6 +264,7 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         with unchanged_on_error(self), process_group():
             device = self._check_parameters()
             rows = self._check_samples(X, reset=True)
+            check_world(len(rows), self.batch_size, self.min_points)
             plan = self._plan(rows, memory, device)
             if isinstance(rows, RowSource):
                 _validation.check_finite(rows, rows.place)

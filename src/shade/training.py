@@ -13,6 +13,7 @@ from torch import nn
 
 from shade._arrays import SingleArray
 from shade._distributed import rank_and_world
+from shade._errors import TrainingError
 from shade._parallel import count_threads, run_together, training_threads
 from shade._seeds import spawn_seeds
 from shade.capacity import FitPlan
@@ -20,6 +21,7 @@ from shade.density.dc_tree import DCTree
 from shade.density.search import choose_algorithm
 from shade.density.targets import targets_of_batches, targets_of_tree
 from shade.network import Trainer, TrainResult, TrainSettings, build_network
+from shade.network.batches import batch_starts
 from shade.network.callbacks import as_callback, verbosity_callbacks
 from shade.network.checkpoints import Checkpoints
 from shade.network.group_trainer import GroupTrainer, StreamGroupTrainer
@@ -40,6 +42,17 @@ def tree_is_bearable(shape: tuple[int, ...], epochs: int, device: torch.device) 
     entries = float(shape[0]) ** 2 * shape[1]
     an_epoch = PAIRED_ENTRIES_AN_EPOCH["cuda" if device.type == "cuda" else "cpu"]
     return entries <= max(FEW_PAIRED_ENTRIES, epochs * an_epoch) or choose_algorithm(*shape) == "kd_tree"
+
+
+def check_world(n_rows: int, batch_size: int, min_points: int) -> None:
+    """Refuse more processes than there are batches, on all of them alike: some would have nothing to train on."""
+    world, batches = rank_and_world()[1], len(batch_starts(n_rows, batch_size, min_points))
+    if world > batches:
+        raise TrainingError(
+            f"There are {world} processes for {n_rows:,} rows, which make {batches} "
+            f"{'batch' if batches == 1 else 'batches'} of {batch_size}: start {batches} at most, or use a smaller "
+            "'batch_size'."
+        )
 
 
 def make_trainer(

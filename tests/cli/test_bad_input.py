@@ -50,6 +50,8 @@ def test_bad_data(tmp_path: Path, name: str, content: str | None, expected: str)
         (["--network", "big"], "--network takes"),
         (["--device", "abacus"], "abacus"),
         (["--batch-size", "3"], "batch_size"),
+        (["--checkpoint-minutes", "-1"], "The 'checkpoint_minutes' parameter of fit must be"),
+        (["--checkpoint-epochs", "0"], "The 'checkpoint_epochs' parameter of fit must be"),
         (["--memory", "plenty"], "a text such as '800MB' or '4GiB'. Got 'plenty' instead."),
     ],
 )
@@ -61,9 +63,16 @@ def test_bad_options(table: Path, tmp_path: Path, options: list[str], expected: 
 
 def test_a_memory_that_cannot_do(table: Path, tmp_path: Path) -> None:
     read = ["--drop-non-numeric", "--missing", "mean", "--id", "customer"]
-    expected = "Clustering 120 embedded rows takes about 160 MB (266 bytes a row), more than memory='1MB'. Give more"
+    expected = "takes about 160 MB (266 bytes a row), more than --memory 1MB. Give more, a smaller --embedding-size, or"
     refused(1, expected, "fit", table, "-o", tmp_path / "out", *read, *QUICK, "--memory", "1MB")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_csv_that_cannot_be_read_within_the_memory(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("a,b\n" + "0.5,0.25\n" * 1000)
+    expected = "some 1,001 rows of 2 columns, takes about 73.1 kB, more than --memory 50kB. Give more, or write it as"
+    refused(1, expected, "fit", tmp_path / "rows.csv", "-o", tmp_path / "out", *QUICK, "--memory", "50kB")
+    assert [path.name for path in tmp_path.iterdir()] == ["rows.csv"]
 
 
 def test_options_that_typer_knows_to_be_wrong(table: Path, fitted: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.datasets import make_blobs
 
 import shade
 from tests.cli.commands import QUICK, run
@@ -55,6 +56,31 @@ def test_fit_keeps_results_and_messages_apart(table: Path, tmp_path: Path) -> No
     assert any(line.startswith("training: epoch 3/3, reconstruction ") and "density" in line for line in lines)
     assert "clustering" in lines
     assert "\x1b" not in result.stderr
+
+
+def test_shards_are_fitted_in_windows_like_in_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shade.capacity.WORKING", 0)
+    X, groups = make_blobs(900, 400, centers=3, center_box=(-12, 12), random_state=0)
+    (tmp_path / "shards").mkdir()
+    for shard, rows in enumerate(np.array_split(np.arange(900), 3)):
+        table = pd.DataFrame(X[rows].astype(np.float32), columns=[f"c{column}" for column in range(400)])
+        table.insert(7, "name", [f"row {row}" for row in rows])
+        table["group"] = groups[rows]
+        table.to_parquet(tmp_path / "shards" / f"part-{shard}.parquet", row_group_size=50)
+    read = ["--id", "name", "--label", "group", "--memory", "1.5MB", "--batch-size", "50"]
+    result = run("fit", tmp_path / "shards", "-o", tmp_path / "out", *read, *QUICK, "--checkpoint-minutes", "0")
+    assert result.exit_code == 0, result.output
+    assert "note: Fitting 900 rows of 400 columns in windows of 309 rows: about 1.5 MB of 1.5 MB; in" in result.stderr
+    assert "note: the report shows no features: the rows take 1.44 MB, more than half of --memory" in result.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "shards"]
+    rows = rows_of((tmp_path / "out" / "labels.csv").read_text())
+    assert [row["id"] for row in rows[::300]] == ["row 0", "row 300", "row 600"]
+    assert json.loads((tmp_path / "out" / "summary.json").read_text())["data"]["agreement"]["adjusted_rand"] > 0.9
+    settings = {"epochs": 3, "network": (16,), "embedding_size": 3, "selection": "branches", "ensemble": 1}
+    for shard in (tmp_path / "shards").iterdir():
+        pd.read_parquet(shard).drop(columns=["name", "group"]).to_parquet(shard, row_group_size=50)
+    model = shade.SHADE(**settings, batch_size=50, random_state=0).fit(tmp_path / "shards", memory="1.5MB")
+    assert [int(row["label"]) for row in rows] == model.labels_.tolist()
 
 
 def test_quiet_is_silent_and_answers_all_the_same(table: Path, tmp_path: Path) -> None:

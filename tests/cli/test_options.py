@@ -9,7 +9,7 @@ import pytest
 
 from shade import SHADE
 from shade.cli.exit_codes import EPILOG, MEANINGS
-from shade.cli.options import DATA, FITTING, MODEL, Source
+from shade.cli.options import DATA, FITTING, MODEL, Source, in_options
 from shade.data import read_samples
 from tests.cli.commands import run
 
@@ -38,7 +38,17 @@ def test_values_reach_the_model_in_its_own_types() -> None:
     assert taken["network"] == (64, 32)
     assert taken["standardize"] is False
     assert MODEL.take({**options, "network": "conv"})["network"] == "conv"
-    assert [FITTING.take({"memory": value})["memory"] for value in (None, "4GB", "4000")] == [None, "4GB", 4000]
+    fitting = {found.name: found.default for found in FITTING.parameters}
+    taken = [FITTING.take({**fitting, "memory": value})["memory"] for value in (None, "4GB", "4000")]
+    assert taken == [None, "4GB", 4000]
+
+
+def test_errors_name_options_where_they_name_parameters() -> None:
+    said = "more than memory='1.5GB', tree='complete' and batch_size=50: a smaller 'batch_size', or no 'resume'."
+    told = "more than --memory 1.5GB, --tree complete and --batch-size 50: a smaller --batch-size, or no --resume."
+    assert in_options(said) == told
+    assert in_options('use standardize="feature" if') == "use --standardize feature if"
+    assert in_options("no column 'x', and window_rows=7") == "no column 'x', and window_rows=7"
 
 
 def test_help_lists_commands_and_exit_codes() -> None:

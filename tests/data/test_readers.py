@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import re
 import sys
 import zipfile
 from pathlib import Path
@@ -15,7 +16,7 @@ import scipy.sparse
 import zarr
 from PIL import Image
 
-from shade._errors import DataError
+from shade._errors import DataError, MemoryBudgetError
 from shade.data import Samples, read_samples
 
 ROWS = np.arange(12.0).reshape(4, 3) ** 2
@@ -382,10 +383,92 @@ def test_a_frame_of_a_video_is_a_sample(tmp_path: Path) -> None:
 # Paths
 
 
+# Within an amount of memory
+
+
+def test_shards_are_read_like_one_table_at_once_or_as_needed(tmp_path: Path) -> None:
+    table = pd.DataFrame(
+        {"a": [1, 2, 3, 4, 5], "name": list("vwxyz"), "b": [0.5, 1.5, 2.5, 3.5, 4.5], "y": [1, 0] * 2 + [1]}
+    )
+    table.to_parquet(tmp_path / "whole.parquet", row_group_size=2)
+    (tmp_path / "shards").mkdir()
+    for shard, rows in enumerate((slice(0, 1), slice(1, 4), slice(4, 5))):
+        table[rows].to_parquet(tmp_path / "shards" / f"{shard}.parquet")
+    for path in (tmp_path / "whole.parquet", tmp_path / "shards"):
+        for memory in (None, 10**9):
+            samples = read_samples(path, id="name", label="y", memory=memory)
+            assert samples.in_memory == (memory is None)
+            assert np.array_equal(samples.rows[1:4], table[["a", "b"]][1:4])
+            assert samples.feature_names == ("a", "b")
+            assert samples.ids.tolist() == list("vwxyz")
+            assert samples.labels.tolist() == [1, 0, 1, 0, 1]
+            assert samples.shape == samples.load().rows.shape == (5, 2)
+    assert "not of numbers: 'name' (such as 'v')" in message(tmp_path / "shards", memory=10**9)
+
+
+def test_zarr_and_folders_of_images_stay_on_disk_within_memory(tmp_path: Path) -> None:
+    pixels = np.random.default_rng(0).integers(0, 256, (4, 5, 6), np.uint8)
+    zarr.create_array(str(tmp_path / "a.zarr"), data=pixels, chunks=(2, 5, 6))
+    (tmp_path / "images").mkdir()
+    for index, image in enumerate(pixels):
+        Image.fromarray(image).save(tmp_path / "images" / f"{index}.png")
+    for name in ("a.zarr", "images"):
+        samples = read_samples(tmp_path / name, memory=10**9)
+        assert not samples.in_memory
+        assert samples.shape == (4, 5, 6)
+        assert np.array_equal(samples.load().rows, read_samples(tmp_path / name).rows)
+
+
+def test_the_rows_of_a_packed_table_are_estimated(tmp_path: Path) -> None:
+    rows = np.random.default_rng(0).random(200_000)
+    (tmp_path / "a.csv.gz").write_bytes(gzip.compress(("a\n" + "\n".join(map(str, rows))).encode(), 1))
+    with pytest.raises(MemoryBudgetError) as error:
+        read_samples(tmp_path / "a.csv.gz", memory=10**6)
+    [estimate] = re.findall(r"some ([\d,]+) rows of 1 column,", str(error.value))
+    assert int(estimate.replace(",", "")) == pytest.approx(200_000, rel=0.1)
+
+
+def test_what_must_be_read_as_a_whole_is_refused_before_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shade.data.tables.HEAD_BYTES", 1000)
+    text = "a,b\n" + "0.123,4.567\n" * 5000
+    write(tmp_path / "a.csv", text)
+    zarr.create_array(str(tmp_path / "a.zarr"), data=np.ones((1000, 4)), chunks=(100, 4))
+    pd.DataFrame(np.ones((1000, 4)), columns=list("abcd")).to_parquet(tmp_path / "a.parquet")
+    np.savez(tmp_path / "a.npz", X=np.ones((1000, 4)))
+    (tmp_path / "images").mkdir()
+    Image.new("L", (200, 100)).save(tmp_path / "images" / "a.png")
+    refused = {
+        "a.csv": (
+            {},
+            r"a.csv, by its size some 5,040 rows of 2 columns, takes about 383 kB, more than memory='20kB'. ",
+        ),
+        "-": ({}, r"Reading standard input, by its size some [\d,]+ rows of 2 columns, takes"),
+        "a.npz": ({}, r"Reading .*a.npz takes about 32.3 kB, more than memory='20kB'. Give more: it can only be"),
+        "a.zarr": ({"drop": ["1"]}, r"Leaving out columns of .*a.zarr takes about 64 kB, more"),
+        "a.parquet": ({"missing": "mean"}, r"Mending .*a.parquet with --missing mean takes about 64 kB, more"),
+        "images": ({"resize": (200, 100)}, r"Reading 1 image takes about 40 kB, more .*or a smaller --resize."),
+    }
+    for name, (options, expected) in refused.items():
+        stdin = io.BytesIO(text.encode())
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(stdin))
+        with pytest.raises(MemoryBudgetError, match=expected):
+            read_samples(name if name == "-" else tmp_path / name, memory=20_000, **options)
+        assert stdin.tell() <= 20_001
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+        assert read_samples(name if name == "-" else tmp_path / name, memory=10**6, **options).shape[0] > 0
+    monkeypatch.setattr("shade._memory.available_memory", lambda: 20_000)
+    with pytest.raises(
+        MemoryBudgetError, match=r"takes about 32 kB, and 20 kB are free. Give 'memory' to read the rows"
+    ):
+        read_samples(tmp_path / "a.parquet")
+
+
 def test_paths_that_cannot_be_data_are_told(tmp_path: Path) -> None:
     assert "does not exist" in message(tmp_path / "none.csv")
     assert "ends in '.doc', which is none of: csv, tsv" in message(write(tmp_path / "a.doc", "x"))
-    assert "neither images nor videos nor a zarr store" in message(tmp_path)
+    assert "neither images nor videos nor parquet files nor a zarr store" in message(tmp_path)
     assert "is empty" in message(write(tmp_path / "a.npy", ""))
     picture(tmp_path / "a.png")
     assert "is one image" in message(tmp_path / "a.png")

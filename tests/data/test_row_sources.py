@@ -140,8 +140,8 @@ def test_shards_with_different_columns_are_refused(tmp_path: Path) -> None:
     table[list("fedcba")].to_parquet(folder / "part-1.parquet")
     with pytest.raises(DataError, match=r"part-1.parquet has them in another order, compared with part-0.parquet"):
         open_source(folder)
-    table.assign(g="text").to_parquet(folder / "part-0.parquet")
-    with pytest.raises(DataError, match=r"part-0.parquet has columns that are not numbers: 'g'"):
+    table.assign(c="text").to_parquet(folder / "part-1.parquet")
+    with pytest.raises(DataError, match=r"part-1.parquet has columns that are not numbers: 'c'"):
         open_source(folder)
 
 
@@ -162,6 +162,14 @@ def test_a_parquet_file_damaged_inside_is_refused_when_its_rows_are_read(tmp_pat
     source = open_source(path)
     with pytest.raises(DataError, match=r"rows.parquet cannot be read as parquet"):
         source[0:10]
+
+
+def test_a_parquet_file_that_is_replaced_is_refused(tmp_path: Path) -> None:
+    source = open_source(write_parquet(tmp_path))
+    assert len(source[0:10]) == 10
+    write_parquet(tmp_path, "abcdex")
+    with pytest.raises(DataError, match=r"rows.parquet was written anew after reading began: start again"):
+        source[50:60]
 
 
 def test_an_array_whose_shape_changes_is_refused(tmp_path: Path) -> None:

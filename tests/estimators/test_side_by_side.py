@@ -14,6 +14,7 @@ from sklearn.datasets import make_blobs
 from shade import SHADE
 from shade._errors import TrainingError
 from shade.network import Callback, EarlyStopping, Trainer
+from tests.estimators.test_resume import assert_same
 
 SETTINGS = {
     "epochs": 4, "network": (16, 8), "embedding_size": 2, "ensemble": 3, "batch_size": 50, "selection": "branches",
@@ -32,16 +33,6 @@ class Watch(Callback):
         own, threads = Callback(), self.threads
         own.on_train_begin = lambda epochs: threads.__setitem__(network, threading.get_ident())  # type: ignore[method-assign]
         return own
-
-
-def losses(model: SHADE) -> list[dict[str, float]]:
-    return [{name: value for name, value in record.items() if name != "seconds"} for record in model.history_]
-
-
-def assert_same(model: SHADE, expected: SHADE) -> None:
-    assert np.array_equal(model.embedding_, expected.embedding_)
-    assert np.array_equal(model.labels_, expected.labels_)
-    assert losses(model) == losses(expected)
 
 
 @pytest.mark.parametrize("options", [{}, {"tree": "complete"}, {"density_weight": 0.0}, {"network": "conv"}])

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shade._errors import CheckpointError, DataError, DeviceError, OutputError, ShadeError
-from shade._memory import parse_memory
+from shade._errors import CheckpointError, DataError, DeviceError, MemoryBudgetError, OutputError, ShadeError
+from shade._memory import format_memory, parse_memory
 from shade.cli.arguments import DataArgument, FolderOption, JsonOption, OverwriteOption, QuietOption
 from shade.cli.exit_codes import UsageError
 from shade.cli.messages import Messages
-from shade.cli.options import DATA, FITTING, MODEL, with_options
+from shade.cli.options import DATA, FITTING, MODEL, in_options, with_options
 from shade.cli.output import new_folder, writing
 
 if TYPE_CHECKING:
@@ -41,9 +41,10 @@ def fit(
     messages = Messages(quiet=quiet or not first)
     place = new_folder(output, overwrite=overwrite) if first else nullcontext(None)
     with place as folder, messages.warnings_as_lines():
-        samples = read_and_tell(data, DATA.take(options), messages)
-        started = time.perf_counter()
         fitting = {**FITTING.take(options), "checkpoint": _checkpoint_of(output), "resume": resume or None}
+        memory = _bytes_of(fitting["memory"])
+        samples = read_and_tell(data, {**DATA.take(options), "memory": memory}, messages)
+        started = time.perf_counter()
         model = _train(samples, MODEL.take(options), fitting, messages)
         seconds = round(time.perf_counter() - started, 3)
         if folder is None:
@@ -54,7 +55,7 @@ def fit(
 
         try:
             with writing(output):
-                write_results(model, folder, samples.ids, summary, samples, messages)
+                write_results(model, folder, samples.ids, summary, _for_report(samples, memory, messages), messages)
         except OutputError:
             _tell_of_checkpoint(_checkpoint_of(output), messages)
             raise
@@ -71,7 +72,9 @@ def read_and_tell(data: str, options: dict[str, Any], messages: Messages) -> Sam
         samples = read_samples(data, **options)
     except OSError as error:
         raise DataError(f"{data} cannot be read: {error.strerror or error}.") from None
-    shape = " x ".join(map(str, samples.rows.shape[1:]))
+    except MemoryBudgetError as error:
+        raise MemoryBudgetError(in_options(str(error))) from None
+    shape = " x ".join(map(str, samples.shape[1:]))
     what = {"table": f"rows of {shape} columns", "images": f"images of {shape}", "frames": f"frames of {shape}"}
     messages.say(f"{len(samples)} {what[samples.kind]}")
     for note in samples.notes:
@@ -79,13 +82,40 @@ def read_and_tell(data: str, options: dict[str, Any], messages: Messages) -> Sam
     return samples
 
 
+def _bytes_of(memory: str | int | None) -> int | None:
+    try:
+        return None if memory is None else parse_memory(memory, "fit")
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+
+
+def _for_report(samples: Samples, memory: int | None, messages: Messages) -> Samples:
+    """Samples with all rows, or with none where they would take more than half of the memory."""
+    from dataclasses import replace
+
+    if samples.in_memory or memory is None:
+        return samples
+    if 2 * samples.rows.nbytes <= memory:
+        return samples.load()
+    messages.say(
+        f"note: the report shows no features: the rows take {format_memory(samples.rows.nbytes)}, more than half of "
+        "--memory"
+    )
+    return replace(samples, rows=None)
+
+
 def _checkpoint_of(output: Path) -> Path:
     """Where training stands, beside the results to come."""
     return output.with_name(f"{output.name}.checkpoint")
 
 
-def _tell_of_checkpoint(checkpoint: Path, messages: Messages) -> None:
-    if checkpoint.exists():
+def _written(checkpoint: Path) -> int:
+    return checkpoint.stat().st_mtime_ns if checkpoint.exists() else 0
+
+
+def _tell_of_checkpoint(checkpoint: Path, messages: Messages, before: int = 0) -> None:
+    """Say how to go on, unless the checkpoint is as it was before."""
+    if _written(checkpoint) != before:
         messages.say(f"training stands in {checkpoint}: the same command with --resume goes on from there")
 
 
@@ -93,27 +123,35 @@ def _train(samples: Samples, parameters: dict[str, Any], fitting: dict[str, Any]
     """Fit with progress; what is wrong with parameters is told apart from what is wrong with the data."""
     messages.say("loading torch")
     from shade.estimator import SHADE
+    from shade.network.resume import check_intervals
 
     checkpoint, resume = fitting["checkpoint"], fitting["resume"]
     try:
         progress = None if messages.quiet else messages.progress(parameters["ensemble"])
         model = SHADE(**parameters, callbacks=() if progress is None else (progress,))
         model._check_parameters()
-        if fitting["memory"] is not None:
-            parse_memory(fitting["memory"], "fit")
+        check_intervals(fitting["checkpoint_minutes"], fitting["checkpoint_epochs"])
     except ValueError as error:
         raise error if isinstance(error, DeviceError) else UsageError(str(error)) from None
     if resume and not checkpoint.exists():
         messages.say(f"note: there is no {checkpoint} to go on from, so training starts anew")
+    before = _written(checkpoint)
     try:
         return model.fit(samples.to_features(), **fitting)
     except KeyboardInterrupt:
         _tell_of_checkpoint(checkpoint, messages)
         raise
-    except CheckpointError as error:
-        raise UsageError(f"{error} Leave --resume out to start anew.") if resume else error from None
+    except DataError:
+        _tell_of_checkpoint(checkpoint, messages, before)
+        raise
+    except ShadeError as error:
+        _tell_of_checkpoint(checkpoint, messages, before)
+        text = in_options(str(error))
+        if not resume or not isinstance(error, CheckpointError):
+            raise type(error)(text) from None
+        raise UsageError(text if "--resume" in text else f"{text} Leave --resume out to start anew.") from None
     except ValueError as error:
-        raise error if isinstance(error, ShadeError) else DataError(str(error)) from None
+        raise DataError(str(error)) from None
     finally:
         if progress is not None:
             progress.close()

@@ -57,10 +57,10 @@ MODEL = Source("shade.estimator", "SHADE", "Model", ("callbacks", "verbose"))
 # The checkpoint lies beside the results, and --resume goes on from it.
 FITTING = Source(
     "shade.estimator", "SHADE.fit", "Model",
-    ("X", "y", "checkpoint", "checkpoint_minutes", "checkpoint_epochs", "resume"),
+    ("X", "y", "checkpoint", "resume"),
 )  # fmt: skip
-# The columns and means of a model are its own.
-DATA = Source("shade.data.readers", "read_samples", "Data", ("path", "columns", "means"))
+# The columns and means of a model are its own, and the memory is that of the fit.
+DATA = Source("shade.data.readers", "read_samples", "Data", ("path", "columns", "means", "memory"))
 
 
 @cache
@@ -147,6 +147,19 @@ def _to_python(parameter: Parameter, value: Any) -> Any:
     if parameter.kind.startswith("str or int") and isinstance(value, str) and value.isdigit():
         return int(value)
     return value
+
+
+def in_options(text: str) -> str:
+    """What an error says of parameters, in options: memory='1GB' is --memory 1GB, and 'batch_size' is --batch-size."""
+    names = {found.name for source in (MODEL, FITTING) for found in source.parameters} | {"resume"}
+
+    def option(found: re.Match[str]) -> str:
+        name = found["named"] or found["given"]
+        if name not in names:
+            return found[0]
+        return f"--{name.replace('_', '-')}" + (f" {found['value']}" if found["value"] else "")
+
+    return re.sub(r"'(?P<named>\w+)'(?!\w)|\b(?P<given>\w+)=(['\"]?)(?P<value>[\w.]+)\3", option, text)
 
 
 def _help(parameter: Parameter) -> str:

@@ -49,7 +49,7 @@ def describe_clusters(model: Any) -> dict[str, Any]:
 def describe_samples(samples: Samples, labels: AnyArray) -> dict[str, Any]:
     """What was read, and how far the clusters agree with known groups."""
     described: dict[str, Any] = {
-        "source": samples.source, "kind": samples.kind, "shape": list(samples.rows.shape), "notes": list(samples.notes),
+        "source": samples.source, "kind": samples.kind, "shape": list(samples.shape), "notes": list(samples.notes),
     }  # fmt: skip
     if samples.labels is not None:
         from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score

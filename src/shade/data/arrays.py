@@ -12,6 +12,7 @@ import numpy as np
 from shade._arrays import AnyArray
 from shade._errors import DataError
 from shade._extras import need
+from shade._memory import check_room
 from shade.data.images import channels_first
 from shade.data.samples import Samples, enumerate_names
 from shade.data.tables import check_names, known_columns
@@ -39,14 +40,15 @@ def read_npz(path: Path, key: str | None, others: Collection[str]) -> tuple[AnyA
         raise DataError(f"{path} cannot be read as arrays: {error}.") from None
 
 
-def read_zarr(path: Path, key: str | None, others: Collection[str]) -> tuple[AnyArray, dict[str, AnyArray]]:
-    """An array of a zarr store, or the one to cluster out of a group."""
+def read_zarr(path: Path, key: str | None, others: Collection[str]) -> tuple[Any, dict[str, AnyArray]]:
+    """An array of a zarr store, or the one to cluster out of a group, which is not read yet."""
     zarr = need("zarr", "io", "Reading zarr stores")
     try:
         found = zarr.open(str(path), mode="r")
         if isinstance(found, zarr.Array):
-            return np.asarray(found[...]), {}
-        return _choose(sorted(found.array_keys()), lambda name: np.asarray(found[name][...]), str(path), key, others)
+            return found, {}
+        array, named = _choose(sorted(found.array_keys()), found.__getitem__, str(path), key, others)
+        return array, {name: np.asarray(values[...]) for name, values in named.items()}
     except (ValueError, KeyError, OSError, TypeError) as error:
         if isinstance(error, DataError):
             raise
@@ -54,13 +56,14 @@ def read_zarr(path: Path, key: str | None, others: Collection[str]) -> tuple[Any
 
 
 def samples_of_array(
-    array: AnyArray,
+    array: Any,
     source: str,
     *,
     label: str | None,
     id: str | None,
     drop: Collection[str],
     others: dict[str, AnyArray],
+    memory: int | None,
 ) -> Samples:
     """Rows of a matrix or of images; label, id and columns to drop of a matrix are named by number."""
     if array.ndim not in (2, 3, 4) or 0 in array.shape:
@@ -72,7 +75,8 @@ def samples_of_array(
         raise DataError(f"{source} holds {array.dtype}, not real numbers.")
     notes = []
     if array.ndim == 4 and array.shape[3] in CHANNELS and array.shape[1] not in CHANNELS:
-        array = channels_first(array)
+        _check_copy(array, memory, f"Bringing the channels of {source} to the front")
+        array = channels_first(np.asarray(array))
         notes.append("read the last axis as the channels of images")
     taken = {option: others.get(name) for option, name in (("label", label), ("id", id)) if name is not None}
     numbers = [name for name in (label, id) if name is not None and name not in others]
@@ -81,10 +85,11 @@ def samples_of_array(
         if name in chosen:
             taken[option] = array[:, chosen[name]]
     for option, values in taken.items():
-        if values is not None and values.shape != (len(array),):
-            raise DataError(f"{source} has {len(array)} rows, but its {option} has the shape {values.shape}.")
+        if values is not None and values.shape != (array.shape[0],):
+            raise DataError(f"{source} has {array.shape[0]} rows, but its {option} has the shape {values.shape}.")
     if chosen:
-        array = np.delete(array, sorted(set(chosen.values())), axis=1)
+        _check_copy(array, memory, f"Leaving out columns of {source}")
+        array = np.delete(np.asarray(array), sorted(set(chosen.values())), axis=1)
         if array.shape[1] == 0:
             raise DataError(f"{source} has no column left to cluster by.")
     ids = taken.get("id")
@@ -92,7 +97,7 @@ def samples_of_array(
         rows=array,
         kind="table" if array.ndim == 2 else "images",
         source=source,
-        ids=np.arange(len(array)) if ids is None else ids,
+        ids=np.arange(array.shape[0]) if ids is None else ids,
         labels=taken.get("label"),
         notes=tuple(notes),
     )
@@ -162,7 +167,11 @@ def _choose(
     return get(wanted), {name: get(name) for name in others if name in names and name != wanted}
 
 
-def _column_number(array: AnyArray, name: str, source: str, others: dict[str, AnyArray]) -> int:
+def _check_copy(array: Any, memory: int | None, what: str) -> None:
+    check_room(2 * array.nbytes, memory, what, "Give more, or write the file as it is wanted.")
+
+
+def _column_number(array: Any, name: str, source: str, others: dict[str, AnyArray]) -> int:
     if array.ndim == 2 and name.isdigit() and int(name) < array.shape[1]:
         return int(name)
     allowed = f"a number from 0 to {array.shape[1] - 1}" if array.ndim == 2 else "none, as these are images"

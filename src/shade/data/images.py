@@ -15,6 +15,7 @@ import numpy as np
 from shade._arrays import AnyArray
 from shade._errors import DataError
 from shade._extras import need
+from shade._memory import check_room
 from shade.data.samples import Samples, counted, enumerate_names
 
 IMAGE_SUFFIXES = frozenset(
@@ -46,8 +47,18 @@ def files_of(path: Path) -> Iterator[ImageFiles]:
         raise DataError(f"{path} cannot be read as a zip of images: {error}.") from None
 
 
-def read_images(path: Path, *, label: str | None, resize: tuple[int, int] | None) -> Samples:
-    """Read pictures of one size: grey ones as n × height × width, coloured ones as n × 3 × height × width."""
+def read_images(
+    path: Path,
+    *,
+    label: str | None,
+    resize: tuple[int, int] | None,
+    memory: int | None = None,
+    later: Callable[[Path], Any] | None = None,
+) -> Samples:
+    """Read pictures of one size: grey ones as n × height × width, coloured ones as n × 3 × height × width.
+
+    `later` makes rows that are read when they are used.
+    """
     notes = []
     with files_of(path) as files:
         names = [name for name in files.names if PurePosixPath(name).suffix.lower() in IMAGE_SUFFIXES]
@@ -70,11 +81,15 @@ def read_images(path: Path, *, label: str | None, resize: tuple[int, int] | None
             notes.append(f"read images of several kinds ({shown}) as {'colour' if mode == 'RGB' else 'grey'}")
         if any(name.endswith("A") for name in modes):
             notes.append("left out the transparency of images")
-        pixels = np.stack([read_pixels(path, files, name, mode, resize) for name in names])
+        width, height = resize or sizes.most_common(1)[0][0]
+        size = len(names) * width * height * {"L": 1, "RGB": 3}.get(mode, 4)
+        if later is None:
+            check_room(2 * size, memory, f"Reading {counted(len(names), 'image')}", "Give more, or a smaller --resize.")
+            pixels = np.stack([read_pixels(path, files, name, mode, resize) for name in names])
     if resize is not None:
         notes.append(f"resized the images to {resize[0]}x{resize[1]}")
     return Samples(
-        rows=channels_first(pixels),
+        rows=channels_first(pixels) if later is None else later(path),
         kind="images",
         source=str(path),
         ids=np.array(names),

@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from shade._arrays import FloatArray
 from shade._errors import DataError
+from shade._memory import check_room
 from shade._validation import Whole, check_choice, check_parameter
 from shade.data.arrays import read_h5ad, read_npy, read_npz, read_zarr, samples_of_array
 from shade.data.frames import VIDEO_SUFFIXES, read_frames
 from shade.data.images import IMAGE_SUFFIXES, read_images
+from shade.data.parquet import ParquetShards
+from shade.data.row_sources import ZARR_FILES, ArraySource, ImageFolder, ParquetFiles
 from shade.data.samples import MISSING, Samples, resolve_missing
-from shade.data.tables import TextFormat, read_parquet, read_text_table, samples_of_table
+from shade.data.tables import TextFormat, read_text_table, samples_of_table, values_of
 
 TEXT_SUFFIXES = frozenset({".csv", ".tsv", ".tab", ".txt"})
-ZARR_FILES = (".zarray", ".zgroup", "zarr.json")
-READABLE = "csv, tsv, parquet, npy, npz, zarr, h5ad, a folder or zip of images, a video or a folder of videos"
+HEAD_ROWS = 10_000
+READABLE = (
+    "csv, tsv, parquet, npy, npz, zarr, h5ad, a folder of parquet files, a folder or zip of images, a video or a "
+    "folder of videos"
+)
 
 
 def read_samples(
@@ -38,14 +48,15 @@ def read_samples(
     encoding: str = "utf8",
     resize: tuple[int, int] | None = None,
     every: int = 1,
+    memory: int | None = None,
 ) -> Samples:
     """Read data to cluster: a table, arrays, pictures or videos. Nothing is left out or made up without being told.
 
     Parameters
     ----------
     path : str or path
-        A csv, tsv, parquet, npy, npz, zarr or h5ad file; a folder or zip of images; a video or a folder of videos;
-        "-" reads csv from standard input.
+        A csv, tsv, parquet, npy, npz, zarr or h5ad file; a folder of parquet files; a folder or zip of images; a video
+        or a folder of videos; "-" reads csv from standard input.
     label : str, optional
         Column with known groups, which are kept apart from the features. For files of arrays the name of another
         array or the number of a column; for images and videos "folder", or "file" for the frames of videos.
@@ -77,6 +88,10 @@ def read_samples(
         Width and height to bring pictures to.
     every : int, default=1
         Take one frame of a video in so many.
+    memory : int, optional
+        Most bytes to read at once. Rows of parquet files, zarr arrays and folders of images are then left on disk until
+        they are used; what can only be read as a whole, and would take more, is refused. If None, what takes more than
+        is free is refused.
 
     Returns
     -------
@@ -99,20 +114,24 @@ def read_samples(
         where = Path(path)
         suffix = _kind_of(where)
     others = [name for name in (label, id) if name is not None]
-    if suffix in TEXT_SUFFIXES or suffix == ".parquet":
-        table, notes = (
-            (read_parquet(Path(path)), [])
-            if suffix == ".parquet"
-            else read_text_table(where, TextFormat(header, delimiter, decimal, tuple(empty), encoding))
-        )
-        samples = samples_of_table(
-            table, "standard input" if where is None else str(where), label=label, id=id, drop=drop,
-            drop_non_numeric=drop_non_numeric, columns=columns, notes=notes,
-        )  # fmt: skip
+    choice: dict[str, Any] = {
+        "label": label, "id": id, "drop": drop, "drop_non_numeric": drop_non_numeric, "columns": columns,
+    }  # fmt: skip
+    if suffix in (".npz", ".h5ad", "video") or (suffix == "images" and Path(path).is_file()):
+        check_room(_size(Path(path)), memory, f"Reading {path}", "Give more: it can only be read as a whole.")
+    if suffix == ".parquet":
+        samples = _read_parquet(Path(path), **choice)
+    elif suffix in TEXT_SUFFIXES:
+        form = TextFormat(header, delimiter, decimal, tuple(empty), encoding)
+        table, notes = read_text_table(where, form, memory)
+        source = "standard input" if where is None else str(where)
+        samples = samples_of_table(table, source, **choice, notes=notes)
     elif suffix in (".npy", ".npz", ".zarr"):
         read = {".npz": read_npz, ".zarr": read_zarr}.get(suffix)
         array, named = (read_npy(Path(path)), {}) if read is None else read(Path(path), key, others)
-        samples = samples_of_array(array, str(path), label=label, id=id, drop=drop, others=named)
+        samples = samples_of_array(array, str(path), label=label, id=id, drop=drop, others=named, memory=memory)
+        if not samples.in_memory:
+            samples = replace(samples, rows=ArraySource(samples.rows, str(path)))
     elif suffix == ".h5ad":
         samples = read_h5ad(Path(path), key=key, label=label, id=id, drop=drop, columns=columns)
     elif id is not None or drop:
@@ -122,8 +141,32 @@ def read_samples(
     elif suffix == "video":
         samples = read_frames(Path(path), label=label, resize=resize, every=every)
     else:
-        samples = read_images(Path(path), label=label, resize=resize)
-    return resolve_missing(samples, missing, means, all_columns=columns is not None)
+        later = ImageFolder if memory is not None and resize is None and Path(path).is_dir() else None
+        samples = read_images(Path(path), label=label, resize=resize, memory=memory, later=later)
+    if memory is None and not samples.in_memory:
+        check_room(samples.rows.nbytes, None, f"Reading {path}", "Give 'memory' to read the rows as they are needed.")
+        samples = samples.load()
+    return resolve_missing(samples, missing, means, memory, all_columns=columns is not None)
+
+
+def _read_parquet(path: Path, **choice: Any) -> Samples:
+    """Columns chosen by the first rows; all rows of the features are yet to be read."""
+    shards = ParquetShards(path)
+    head = samples_of_table(shards.head(HEAD_ROWS), str(path), **choice)
+    names = {name for name in (choice["label"], choice["id"]) if name is not None}
+    table = shards.read_columns(sorted(names)) if names else None
+    rows = ParquetFiles(shards, head.feature_names)
+    return replace(
+        head,
+        rows=rows,
+        ids=np.arange(len(rows)) if choice["id"] is None else values_of(table, choice["id"]),
+        labels=None if choice["label"] is None else values_of(table, choice["label"]),
+    )
+
+
+def _size(path: Path) -> int:
+    """Bytes of a file, or of all files of a folder."""
+    return sum(file.stat().st_size for file in ([path] if path.is_file() else path.rglob("*")))
 
 
 def _kind_of(path: Path) -> str:
@@ -154,9 +197,11 @@ def _kind_of_folder(path: Path) -> str:
     if any((path / name).exists() for name in ZARR_FILES):
         return ".zarr"
     suffixes = {file.suffix.lower() for file in path.rglob("*") if file.is_file() and not file.name.startswith(".")}
+    if ".parquet" in suffixes:
+        return ".parquet"
     images, videos = bool(suffixes & IMAGE_SUFFIXES), bool(suffixes & VIDEO_SUFFIXES)
     if images and videos:
         raise DataError(f"The folder {path} holds images and videos. Put them into folders of their own.")
     if not images and not videos:
-        raise DataError(f"The folder {path} holds neither images nor videos nor a zarr store.")
+        raise DataError(f"The folder {path} holds neither images nor videos nor parquet files nor a zarr store.")
     return "video" if videos else "images"

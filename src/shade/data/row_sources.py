@@ -19,6 +19,7 @@ from shade._arrays import AnyArray, IntArray
 from shade._errors import DataError
 from shade._extras import need
 from shade.data.images import IMAGE_SUFFIXES, channels_first, common_mode, files_of, read_pixels, survey
+from shade.data.parquet import ParquetShards
 
 ZARR_FILES = (".zarray", ".zgroup", "zarr.json")
 
@@ -46,6 +47,16 @@ class RowSource(ABC):
 
     def __len__(self) -> int:
         return self.shape[0]
+
+    @property
+    def ndim(self) -> int:
+        """Axes of the data before samples were laid out as rows."""
+        return 1 + len(self.sample_shape)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that all rows take."""
+        return self.dtype.itemsize * math.prod(self.shape)
 
     def __getitem__(self, rows: slice) -> AnyArray:
         start, stop, step = rows.indices(len(self))
@@ -83,15 +94,18 @@ class ArraySource(RowSource):
             self.boundaries = _steps(len(self), chunks[0])
 
     def read(self, start: int, stop: int) -> AnyArray:
-        """Slice the array, and see that it is still the one it was."""
+        """Slice the array, and see that it is still the one it was: what is gone may have been read as zeros."""
         expected = (len(self), *self.sample_shape)
-        found = _current_shape(self._array)
+        try:
+            block = np.asarray(self._array[start:stop])
+            found = _current_shape(self._array)
+        except (OSError, ValueError, KeyError, RuntimeError) as error:
+            raise DataError(f"{self._what} cannot be read: {' '.join(str(error).split())[:200]}.") from None
         if found != expected:
             raise DataError(
                 f"{self._what} had the shape {expected} when reading began, and has {found} now: wait until it is "
                 "written, then start again."
             )
-        block = np.asarray(self._array[start:stop])
         if block.shape != (stop - start, *self.sample_shape):
             raise DataError(f"{self._what} gave {block.shape} for the rows {start} to {stop}.")
         return block.reshape(stop - start, self.shape[1])
@@ -130,43 +144,29 @@ class NpyFile(RowSource):
 
 
 class ParquetFiles(RowSource):
-    """A parquet file, or the files of a folder one after the other; row groups are read as a whole."""
+    """Columns of parquet files, all of them if not told; row groups are read as a whole."""
 
-    def __init__(self, path: Path) -> None:
-        self._parquet = need("pyarrow.parquet", "io", "Reading parquet files")
-        self._arrow = need("pyarrow", "io", "Reading parquet files")
-        self._root = path
-        self._files = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
-        starts, self._groups = [0], []
-        for file in self._files:
-            metadata = self._metadata(file)
-            self._check_columns(file, metadata.schema.to_arrow_schema())
-            for group in range(metadata.num_row_groups):
-                if rows := metadata.row_group(group).num_rows:
-                    self._groups.append((file, group))
-                    starts.append(starts[-1] + rows)
-        self.boundaries = self._starts = np.array(starts)
-        single = all(str(kind) in ("float", "halffloat") for kind in self._kinds)
-        columns = self.names or []
-        self._set_shape((starts[-1], len(columns)), np.dtype(np.float32 if single else np.float64), str(path))
+    def __init__(self, shards: ParquetShards, names: Sequence[str] | None = None) -> None:
+        self._shards = shards
+        self.names = shards.names if names is None else list(names)
+        self.boundaries = shards.starts
+        self._set_shape((int(shards.starts[-1]), len(self.names)), shards.kind_of(self.names), str(shards.path))
         self._latest: tuple[int, AnyArray] | None = None
 
     def read(self, start: int, stop: int) -> AnyArray:
         """Read the row groups that hold the rows."""
-        first = int(np.searchsorted(self._starts, start, side="right")) - 1
-        last = int(np.searchsorted(self._starts, stop, side="left"))
-        parts = [np.empty((0, self.shape[1]), self.dtype)]
+        starts = self._shards.starts
+        first = int(np.searchsorted(starts, start, side="right")) - 1
+        last = int(np.searchsorted(starts, stop, side="left"))
+        rows = np.empty((stop - start, self.shape[1]), self.dtype)
         for group in range(first, last):
-            begin = int(self._starts[group])
-            parts.append(self._read_group(group)[max(0, start - begin) : stop - begin])
-        return np.concatenate(parts) if len(parts) != 2 else parts[1]
+            begin, end = max(start, int(starts[group])), min(stop, int(starts[group + 1]))
+            rows[begin - start : end - start] = self._read_group(group)[begin - starts[group] : end - starts[group]]
+        return rows
 
     def place(self, row: int) -> str:
         """The file, and the row in it."""
-        group = int(np.searchsorted(self._starts, row, side="right")) - 1
-        file = self._groups[group][0]
-        first = next(start for (other, _), start in zip(self._groups, self._starts, strict=False) if other == file)
-        return f"row {row} (row {row - int(first)} of {file.name})"
+        return self._shards.place(row)
 
     def _read_group(self, group: int) -> AnyArray:
         """A row group as a matrix; the latest is kept, for slices often end within one."""
@@ -174,48 +174,9 @@ class ParquetFiles(RowSource):
         if latest is not None and latest[0] == group:
             return latest[1]
         self._latest = latest = None
-        file, number = self._groups[group]
-        try:
-            with self._parquet.ParquetFile(file) as opened:
-                table = opened.read_row_group(number, columns=self.names, use_threads=False)
-        except (self._arrow.ArrowException, OSError) as error:
-            raise self._unreadable(file, error) from None
-        matrix = np.empty((table.num_rows, self.shape[1]), self.dtype)
-        for index, name in enumerate(self.names or []):
-            matrix[:, index] = table.column(name).cast(self._arrow.float64()).to_numpy()  # empty cells become NaN
+        matrix = self._shards.read_group(group, self.names or [])
         self._latest = (group, matrix)
         return matrix
-
-    def _metadata(self, file: Path) -> Any:
-        try:
-            return self._parquet.read_metadata(file)
-        except (self._arrow.ArrowException, OSError) as error:
-            raise self._unreadable(file, error) from None
-
-    def _check_columns(self, file: Path, schema: Any) -> None:
-        types = self._arrow.types
-        numeric = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal)
-        text = [field.name for field in schema if not any(test(field.type) for test in numeric)]
-        if text:
-            raise DataError(
-                f"{file} has columns that are not numbers: {', '.join(map(repr, text[:8]))}. Write it without them."
-            )
-        if self.names is None:
-            self.names, self._kinds = list(schema.names), list(schema.types)
-        elif list(schema.names) != self.names:
-            lacking = [name for name in self.names if name not in schema.names]
-            unknown = [name for name in schema.names if name not in self.names]
-            what = [f"lacks {', '.join(map(repr, lacking[:8]))}"] if lacking else []
-            what += [f"has {', '.join(map(repr, unknown[:8]))} in addition"] if unknown else []
-            raise DataError(
-                f"The shards have different columns: {file.name} {' and '.join(what) or 'has them in another order'}, "
-                f"compared with {self._files[0].name}. Write them all with the same columns."
-            )
-
-    @staticmethod
-    def _unreadable(file: Path, error: BaseException) -> DataError:
-        text = " ".join(str(error).split()).removesuffix(".")[:200]
-        return DataError(f"{file} cannot be read as parquet, it may have been cut short: {text}.")
 
 
 class ImageFolder(RowSource):
@@ -270,13 +231,13 @@ def open_source(path: Path) -> RowSource:
     if path.suffix == ".npy":
         return NpyFile(path)
     if path.suffix == ".parquet":
-        return ParquetFiles(path)
+        return ParquetFiles(ParquetShards(path))
     if path.is_dir():
         if any((path / name).exists() for name in ZARR_FILES):
             return ArraySource(_open_zarr(path), str(path))
         suffixes = {file.suffix.lower() for file in path.rglob("*")}
         if ".parquet" in suffixes:
-            return ParquetFiles(path)
+            return ParquetFiles(ParquetShards(path))
         if suffixes & IMAGE_SUFFIXES:
             return ImageFolder(path)
     raise DataError(

@@ -10,6 +10,7 @@ import numpy as np
 from shade._arrays import AnyArray, BoolArray, FloatArray
 from shade._errors import DataError
 from shade._extras import need
+from shade._memory import check_room
 
 MISSING = ("refuse", "mean", "drop-rows", "drop-columns")
 
@@ -21,7 +22,8 @@ class Samples:
     Attributes
     ----------
     rows : ndarray
-        One row a sample: n × features, or images of n × height × width or n × channels × height × width.
+        One row a sample: n × features, or images of n × height × width or n × channels × height × width. Where memory
+        is short, a matrix that is read as slices of it are taken.
     kind : {"table", "images", "frames"}
     source : str
         Where the rows came from.
@@ -34,7 +36,7 @@ class Samples:
         What was done on the way, one sentence each.
     """
 
-    rows: AnyArray
+    rows: Any
     kind: str
     source: str
     ids: AnyArray
@@ -45,9 +47,23 @@ class Samples:
     def __len__(self) -> int:
         return len(self.rows)
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of samples, and the shape of one."""
+        return (len(self.rows), *getattr(self.rows, "sample_shape", self.rows.shape[1:]))
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether the rows are an array, not what is read when it is used."""
+        return isinstance(self.rows, np.ndarray)
+
+    def load(self) -> Samples:
+        """The same with all rows in memory."""
+        return self if self.in_memory else replace(self, rows=self.rows[:].reshape(self.shape))
+
     def to_features(self) -> Any:
         """What an estimator takes: a DataFrame where columns have names, else the rows as they are."""
-        if self.feature_names is None:
+        if self.feature_names is None or not self.in_memory:
             return self.rows
         pandas = need("pandas", "io", "Keeping the names of columns")
         return pandas.DataFrame(self.rows, columns=list(self.feature_names), copy=False)
@@ -63,12 +79,19 @@ class Samples:
 
 
 def resolve_missing(
-    samples: Samples, missing: str, means: FloatArray | None = None, *, all_columns: bool = False
+    samples: Samples, missing: str, means: FloatArray | None, memory: int | None, *, all_columns: bool = False
 ) -> Samples:
-    """Refuse or mend rows with NaN or infinity, as asked; `means` are used instead of the data's own."""
-    rows = samples.rows
-    if rows.dtype.kind != "f":
+    """Refuse or mend rows with NaN or infinity, as asked; `means` are used instead of the data's own.
+
+    Rows that are read when they are used are checked then, unless they are to be mended, which takes all of them.
+    """
+    if samples.rows.dtype.kind != "f" or (missing == "refuse" and not samples.in_memory):
         return samples
+    if not samples.in_memory:
+        what = f"Mending {samples.source} with --missing {missing}"
+        check_room(2 * samples.rows.nbytes, memory, what, "Give more, or mend the file before.")
+    samples = samples.load()
+    rows = samples.rows
     flat = rows.reshape(len(rows), -1)
     bad_rows, bad_columns = _count_missing(flat)
     if not bad_rows.any():

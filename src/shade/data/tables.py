@@ -14,11 +14,15 @@ from typing import Any
 import numpy as np
 
 from shade._arrays import AnyArray
-from shade._errors import DataError
+from shade._errors import DataError, ShadeError
 from shade._extras import need
+from shade._memory import check_room
 from shade.data.samples import Samples, counted, enumerate_names
 
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+PACKED = {".gz": "gzip", ".bz2": "bz2"}
+HEAD_BYTES = 1 << 20
+BYTES_A_CELL = 32  # beside the text, while a csv is read and made a matrix; 25 to 32 were measured
 NAMES_OF_ROW_NUMBERS = {"", "id", "index", "row", "rowid", "row_id", "unnamed: 0"}
 
 
@@ -33,12 +37,13 @@ class TextFormat:
     encoding: str = "utf8"
 
 
-def read_text_table(path: Path | None, form: TextFormat) -> tuple[Any, list[str]]:
+def read_text_table(path: Path | None, form: TextFormat, memory: int | None) -> tuple[Any, list[str]]:
     """Read csv or tsv, from standard input if the path is None; returns a pyarrow table and notes."""
     csv, arrow = need("pyarrow.csv", "io", "Reading tables"), need("pyarrow", "io", "Reading tables")
     source = "standard input" if path is None else str(path)
     try:
-        text, first = _open_text(path, arrow, form.encoding)
+        text = _open_text(path, arrow, form.encoding, memory)
+        first = text.first
         if not first.strip():
             raise DataError(f"{source} is empty.")
         delimiter, notes = form.delimiter, []
@@ -51,8 +56,12 @@ def read_text_table(path: Path | None, form: TextFormat) -> tuple[Any, list[str]
                 f"The first line of {source} holds numbers only: say whether it is a row (--no-header) or names "
                 "(--header)."
             )
+        columns = 1 + first.count(delimiter)
+        what = f"Reading {source}, by its size some {text.n_lines:,} rows of {counted(columns, 'column')},"
+        remedy = "Give more, or write it as parquet, of which rows can be read as they are needed."
+        check_room(text.n_bytes + text.n_lines * columns * BYTES_A_CELL, memory, what, remedy)
         table = csv.read_csv(
-            text,
+            text.stream,
             read_options=csv.ReadOptions(autogenerate_column_names=form.header is False, encoding=form.encoding),
             parse_options=csv.ParseOptions(delimiter=delimiter),
             convert_options=csv.ConvertOptions(
@@ -60,7 +69,7 @@ def read_text_table(path: Path | None, form: TextFormat) -> tuple[Any, list[str]
             ),
         )
         _check_encoding(table, source)
-    except DataError:
+    except ShadeError:
         raise
     except UnicodeError:
         raise DataError(_wrong_encoding(source)) from None
@@ -69,16 +78,29 @@ def read_text_table(path: Path | None, form: TextFormat) -> tuple[Any, list[str]
     return table, notes
 
 
-def _open_text(path: Path | None, arrow: Any, encoding: str) -> tuple[Any, str]:
-    """What pyarrow reads from, and the first line of it."""
+@dataclass(frozen=True)
+class OpenText:
+    """What pyarrow reads from, the first line of it, and about how many bytes and lines there are, unpacked."""
+
+    stream: Any
+    first: str
+    n_bytes: float
+    n_lines: int
+
+
+def _open_text(path: Path | None, arrow: Any, encoding: str, memory: int | None) -> OpenText:
     if path is None:
-        text = io.BytesIO(sys.stdin.buffer.read())
-        first = text.getvalue()[: 1 << 20]
+        # One byte more than may be taken is enough to be refused.
+        stream: Any = io.BytesIO(sys.stdin.buffer.read(-1 if memory is None else memory + 1))
+        head, share = stream.getvalue()[:HEAD_BYTES], HEAD_BYTES / max(1, stream.getbuffer().nbytes)
     else:
-        text = str(path)  # type: ignore[assignment]
-        with arrow.input_stream(text) as file:  # unpacks .gz and .bz2
-            first = bytes(file.read(1 << 20))
-    return text, first.decode(encoding, "replace").lstrip("\ufeff").partition("\n")[0]
+        stream = str(path)
+        with arrow.OSFile(stream) as file, arrow.input_stream(file, PACKED.get(path.suffix.lower())) as unpacked:
+            head = bytes(unpacked.read(HEAD_BYTES))
+            share = file.tell() / path.stat().st_size  # a packed file is taken to be packed alike all through
+    parts = max(1.0, 1 / share)
+    first = head.decode(encoding, "replace").lstrip("\ufeff").partition("\n")[0]
+    return OpenText(stream, first, len(head) * parts, round(head.count(b"\n") * parts))
 
 
 def _check_encoding(table: Any, source: str) -> None:
@@ -91,16 +113,6 @@ def _check_encoding(table: Any, source: str) -> None:
 
 def _wrong_encoding(source: str) -> str:
     return f"{source} holds text of another encoding: name it, for example with --encoding latin1."
-
-
-def read_parquet(path: Path) -> Any:
-    """Read a parquet file into a pyarrow table."""
-    parquet = need("pyarrow.parquet", "io", "Reading parquet files")
-    arrow = need("pyarrow", "io", "Reading parquet files")
-    try:
-        return parquet.read_table(path)
-    except (arrow.ArrowException, OSError) as error:
-        raise DataError(f"{path} cannot be read as parquet: {_one_line(error)}.") from None
 
 
 def samples_of_table(
@@ -124,7 +136,7 @@ def samples_of_table(
     features = [name for name in names if name not in special and name not in set(drop)]
     if columns is not None:
         features = known_columns(source, features, columns, told)
-    text = [name for name in features if not _is_numeric(table.schema.field(name).type)]
+    text = [name for name in features if not is_numeric(table.schema.field(name).type)]
     if text and columns is not None:
         raise DataError(f"{source} has text where the model needs numbers: {_with_examples(table, text)}.")
     if text and not drop_non_numeric:
@@ -139,15 +151,15 @@ def samples_of_table(
     features = [name for name in features if name not in text]
     if not features:
         raise DataError(f"{source} has no column of numbers left to cluster by, out of {len(names)} columns.")
-    rows = _to_matrix(table, features)
+    rows = to_matrix(table, features)
     told += [_row_number_note(name) for name, column in zip(features, rows.T, strict=True) if _counts(name, column)]
     return Samples(
         rows=rows,
         kind="table",
         source=source,
-        ids=np.arange(len(rows)) if id is None else _values(table, id),
+        ids=np.arange(len(rows)) if id is None else values_of(table, id),
         feature_names=tuple(features),
-        labels=None if label is None else _values(table, label),
+        labels=None if label is None else values_of(table, label),
         notes=tuple(told),
     )
 
@@ -178,13 +190,14 @@ def known_columns(source: str, found: list[str], columns: Sequence[str], notes: 
     return list(columns)
 
 
-def _is_numeric(kind: Any) -> bool:
+def is_numeric(kind: Any) -> bool:
+    """Whether a type of pyarrow is of numbers, or of nothing but empty cells."""
     types = need("pyarrow.types", "io", "Reading tables")
     tests = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal, types.is_null)
     return any(test(kind) for test in tests)
 
 
-def _to_matrix(table: Any, names: list[str]) -> AnyArray:
+def to_matrix(table: Any, names: list[str]) -> AnyArray:
     """Columns as a matrix in the smallest type that holds them all; empty cells become NaN."""
     arrow = need("pyarrow", "io", "Reading tables")
     columns = []
@@ -202,10 +215,10 @@ def _to_matrix(table: Any, names: list[str]) -> AnyArray:
     return matrix
 
 
-def _values(table: Any, name: str) -> AnyArray:
+def values_of(table: Any, name: str) -> AnyArray:
     """A column as it is, numbers as numbers and everything else as text."""
     column = table.column(name)
-    if _is_numeric(column.type) and column.null_count == 0:
+    if is_numeric(column.type) and column.null_count == 0:
         return np.asarray(column.to_numpy())
     return np.array(["" if value is None else str(value) for value in column.to_pylist()])
 

@@ -7,7 +7,7 @@ the step. So the same steps come out, but for rounding, however many ranks share
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import chain, zip_longest
 from typing import Any
@@ -17,8 +17,7 @@ import torch
 
 from shade._arrays import IntArray, SingleArray
 from shade._distributed import copy_from_first, rank_and_world, sum_tensors
-from shade._errors import TrainingError
-from shade.network.batches import Batch, compute_ahead, prepare_batch, rows_after
+from shade.network.batches import Batch, compute_ahead, prepare_batch
 from shade.network.stream_trainer import StreamedRows, Window
 from shade.network.trainer import Trainer
 
@@ -36,40 +35,26 @@ class GroupTrainer(Trainer):
     """The same training as `Trainer`, with several batches a step: as many as there are ranks, if not told."""
 
     batches_per_step: int = 0
-    _steps: Iterator[Step] = field(init=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.batches_per_step = self.batches_per_step or rank_and_world()[1]
         copy_from_first([*self.network.state_dict().values()])
 
-    @contextmanager
-    def prepare(self) -> Iterator[None]:
-        """Prepare the targets of this rank's batches in the background for as long as training goes on."""
-        steps = compute_ahead(self._prepare_step, chain.from_iterable(self._epochs()))
-        self._steps = steps
-        try:
-            yield
-        finally:
-            steps.close()
+    def open_stream(self) -> Generator[Step, None, None]:
+        """Steps with this rank's batches."""
+        return compute_ahead(self._prepare_step, chain.from_iterable(self._epochs()))
 
     def draw_epoch(self, done: int) -> list[Any]:
         """The batches of each step of an epoch, less those already trained on."""
-        batches = super().draw_epoch(0)
-        world = rank_and_world()[1]
-        if world > len(batches):
-            raise TrainingError(
-                f"There are {world} processes for {len(batches)} batches of {self.settings.batch_size} rows: start "
-                "fewer processes, or use a smaller 'batch_size'."
-            )
-        batches = rows_after(batches, done)
+        batches = super().draw_epoch(done)
         return [
             batches[start : start + self.batches_per_step] for start in range(0, len(batches), self.batches_per_step)
         ]
 
     def train_next(self) -> tuple[torch.Tensor, int]:
         """One step of the optimizer on the mean over the rows of several batches, wherever they are."""
-        step = next(self._steps)
+        step: Step = next(self._stream)
         for parameter in self.network.parameters():
             parameter.grad = torch.zeros_like(parameter)
         sums = torch.zeros(2, device=self.samples.device)
@@ -119,16 +104,6 @@ class StreamGroupTrainer(GroupTrainer):
         """Rows of an epoch."""
         return len(self.rows)
 
-    @contextmanager
-    def prepare(self) -> Iterator[None]:
-        """Read and prepare in the background for as long as training goes on."""
-        steps = self._ready_steps()
-        self._steps = steps
-        try:
-            yield
-        finally:
-            steps.close()
-
     def draw_epoch(self, done: int) -> list[Any]:
         """The rounds of an epoch, less the steps already taken."""
         windows = self.rows.shuffle(self.settings, self.random)
@@ -148,7 +123,8 @@ class StreamGroupTrainer(GroupTrainer):
                 rounds.append(Round(left, rows_of_steps[taken:]))
         return rounds
 
-    def _ready_steps(self) -> Generator[Step, None, None]:
+    def open_stream(self) -> Generator[Step, None, None]:
+        """Steps on windows that are read in the background, too."""
         rounds = chain.from_iterable(self._epochs())
         with closing(compute_ahead(self._read_round, rounds, ahead=1)) as read:
             items = chain.from_iterable(self._steps_of(values, round) for values, round in read)

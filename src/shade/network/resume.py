@@ -51,10 +51,15 @@ def open_checkpoints(
     return Checkpoints(schedule, {**wanted, "seed": found.identity["seed"]}, found)
 
 
+def check_intervals(minutes: object, epochs: object) -> None:
+    """Check how often a checkpoint is wanted."""
+    if minutes is not None:
+        check_parameter("checkpoint_minutes", minutes, Real(0.0), "fit")
+    check_parameter("checkpoint_epochs", epochs, Whole(1, optional=True), "fit")
+
+
 def _check_schedule(schedule: Schedule) -> None:
-    if schedule.minutes is not None:
-        check_parameter("checkpoint_minutes", schedule.minutes, Real(0.0), "fit")
-    check_parameter("checkpoint_epochs", schedule.epochs, Whole(1, optional=True), "fit")
+    check_intervals(schedule.minutes, schedule.epochs)
     if rank_and_world()[0] == 0 and not schedule.path.parent.is_dir():
         raise CheckpointError(f"The checkpoint {schedule.path} cannot be written: there is no such folder.")
 

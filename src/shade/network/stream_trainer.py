@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Generator
+from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import chain
 
@@ -105,15 +105,6 @@ class StreamTrainer(Trainer):
         """Rows of an epoch."""
         return len(self.rows)
 
-    @contextmanager
-    def prepare(self) -> Iterator[None]:
-        """Read and prepare in the background for as long as training goes on."""
-        self._stream = self._ready_batches()
-        try:
-            yield
-        finally:
-            self._stream.close()
-
     def draw_epoch(self, done: int) -> list[Window]:
         """The windows of an epoch, less what is already trained on: that is not read again."""
         left = []
@@ -123,7 +114,8 @@ class StreamTrainer(Trainer):
             done -= window.n_rows
         return left
 
-    def _ready_batches(self) -> Generator[Batch, None, None]:
+    def open_stream(self) -> Generator[Batch, None, None]:
+        """Batches of windows that are read in the background, too."""
         rows = self.rows
         windows = chain.from_iterable(self._epochs())
         with closing(compute_ahead(lambda window: (rows.read_window(window), window), windows, ahead=1)) as read:

@@ -62,7 +62,7 @@ class Trainer:
     interruption: Event = field(default_factory=Event)
     optimizer: torch.optim.Optimizer = field(init=False)
     progress: Progress = field(init=False)
-    _stream: Generator[Batch, None, None] = field(init=False)
+    _stream: Generator[Any, None, None] = field(init=False)
     _epoch_starts: dict[int, Mapping[str, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -107,12 +107,16 @@ class Trainer:
 
     @contextmanager
     def prepare(self) -> Iterator[None]:
-        """Prepare targets in the background for as long as training goes on."""
-        self._stream = prepare_batches(self._all_batches(), self.targets, self.samples.device)
+        """Prepare what is trained on in the background for as long as training goes on."""
+        self._stream = self.open_stream()
         try:
             yield
         finally:
             self._stream.close()
+
+    def open_stream(self) -> Generator[Any, None, None]:
+        """What `train_next` takes, one after the other: batches with their targets."""
+        return prepare_batches(self._all_batches(), self.targets, self.samples.device)
 
     def record_epoch(self) -> dict[str, float]:
         """Train for an epoch, or what is left of it, and describe it."""

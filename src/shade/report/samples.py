@@ -20,7 +20,7 @@ class ReportSamples(Protocol):
 
     @property
     def rows(self) -> Any:
-        """A table, or images of shape N × H × W, N × C × H × W or N × H × W × 3."""
+        """A table, or images of shape N × H × W, N × C × H × W or N × H × W × 3; None to say nothing of them."""
         ...
 
     @property
@@ -61,8 +61,8 @@ def check_samples(samples: ReportSamples | None, n_points: int) -> KnownSamples:
     """Check that samples have a row for each point, and tell tables from images."""
     if samples is None:
         return KnownSamples()
-    rows = np.asarray(to_numpy(samples.rows))
-    if len(rows) != n_points:
+    rows = None if samples.rows is None else np.asarray(to_numpy(samples.rows))
+    if rows is not None and len(rows) != n_points:
         raise ValueError(f"The samples have {len(rows)} rows, but the model was fitted to {n_points}.")
     ids, labels = _as_texts(samples.ids, "ids", n_points), _as_texts(samples.labels, "labels", n_points)
     if ids == tuple(map(str, range(n_points))):
@@ -71,6 +71,8 @@ def check_samples(samples: ReportSamples | None, n_points: int) -> KnownSamples:
         ids=ids, labels=labels, source=Path(str(getattr(samples, "source", ""))).name,
         notes=tuple(map(str, getattr(samples, "notes", ()))),
     )  # fmt: skip
+    if rows is None:
+        return known
     if samples.kind in IMAGES and rows.ndim > 2:
         return replace(known, images=_channels_last(rows))
     names = None if samples.feature_names is None else tuple(map(str, samples.feature_names))
