@@ -18,6 +18,7 @@ import shade
 from shade.experiments import Method, Run, RunStore, plan_runs, run_experiments
 from shade.experiments.runner import Plan, _Worker
 from shade.experiments.store import pack_labels, unpack_labels
+from shade.metrics import measure_agreement
 from tests.experiments.conftest import QUICK
 
 
@@ -70,6 +71,20 @@ def test_runs_are_measured_and_not_run_twice(folder: Path, tmp_path: Path, quick
     run_experiments("trial", ["mice", missing], [quick], 1, **arguments)  # type: ignore[arg-type]
     assert lines[3].startswith("trial: 2 runs, 2 of them stored already") and len(lines) == 4
     assert store.runs() == [failed, run]
+
+
+def test_the_defaults_are_measured_with_noise_over_links_and_in_the_nearest_cluster(
+    folder: Path, tmp_path: Path
+) -> None:
+    arguments = {"database": tmp_path / "runs.sqlite", "device": "cpu", "folder": folder, "jobs": 0}
+    store = run_experiments("t", ["mice"], [Method("default", {**QUICK, "ensemble": 1})], 1, report=str, **arguments)  # type: ignore[arg-type]
+    [run] = store.runs()
+    X, y = (np.load(folder / "mice.npz")[name] for name in ("X", "y"))
+    model = shade.SHADE(**QUICK, ensemble=1, random_state=0, device="cpu").fit(X)
+    over_links, nearest = model.assign_noise(), model.assign_noise("nearest", X)
+    assert run.ari_links == measure_agreement(y, model.labels_, over_links).ari_1nn
+    assert run.ari_1nn == measure_agreement(y, model.labels_, nearest).ari_1nn != run.ari_links
+    np.testing.assert_array_equal(unpack_labels(run.assigned or b""), over_links)
 
 
 def test_a_worker_that_dies_is_a_failure_of_its_run(folder: Path) -> None:
