@@ -20,6 +20,7 @@ from shade.experiments.runner import Plan, _Worker
 from shade.experiments.store import pack_labels, unpack_labels
 from shade.metrics import measure_agreement
 from tests.experiments.conftest import QUICK
+from tests.unmeasured import unmeasured
 
 
 def test_runs_are_planned_seed_by_seed_and_what_has_no_seed_once() -> None:
@@ -104,7 +105,8 @@ def test_a_script_without_a_guard_is_told_so_and_stores_nothing(folder: Path, tm
         "from shade.experiments import run_experiments\n"
         f"run_experiments('t', ['mice'], ['HDBSCAN'], 1, database='runs.sqlite', folder={str(folder)!r})\n"
     )
-    finished = subprocess.run([sys.executable, str(script)], cwd=tmp_path, capture_output=True, text=True, check=False)
+    command = [sys.executable, str(script)]
+    finished = subprocess.run(command, cwd=tmp_path, env=unmeasured(), capture_output=True, text=True, check=False)
     assert finished.returncode == 1 and 'needs if __name__ == "__main__"' in finished.stderr
     assert RunStore(tmp_path / "runs.sqlite").runs() == []
 
@@ -120,7 +122,8 @@ def test_killing_the_runner_loses_the_run_in_flight_only(folder: Path, tmp_path:
     )
     script = tmp_path / "program.py"
     script.write_text(program)
-    with subprocess.Popen([sys.executable, str(script)], stderr=subprocess.PIPE, text=True) as process:
+    command = [sys.executable, str(script)]
+    with subprocess.Popen(command, env=unmeasured(), stderr=subprocess.PIPE, text=True) as process:
         told = [process.stderr.readline() for _ in range(4)]  # type: ignore[union-attr]
         workers = _children(process.pid)
         process.kill()
