@@ -1,4 +1,5 @@
-# make demo: install and see the first clusters.  make test: install and run the whole suite.  make lint: style, types, layers.
+# make demo: install and see the first clusters.  make test: install and run the whole suite, a file on each of two cores
+# at a time.  make lint: style, types, layers.
 # make docs: the pages, in docs/_build/html.
 # All paths are relative and every program runs as `python -m`, so a path with a space in it works.
 PYTHON ?= python3
@@ -11,7 +12,7 @@ demo: $(VENV)/.plots
 	$(RUN) -m shade demo
 
 test: $(VENV)/.dev browser
-	$(RUN) -m pytest --cov --cov-report=term --cov-fail-under=90 $(PYTEST_ARGS)
+	$(RUN) -m pytest -n 2 --dist loadfile --no-loadscope-reorder --cov --cov-report=term --cov-fail-under=90 $(PYTEST_ARGS)
 
 # The report is tested in Chromium. Where it is missing and cannot be installed, these tests are skipped and say so.
 browser:
@@ -45,7 +46,7 @@ bench: .venv-bench/.bench
 	touch $@
 
 clean:
-	rm -rf $(VENV) .venv-bench build dist docs/_build docs/api docs/gallery shade-demo .coverage* .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-bench build dist docs/_build docs/api docs/gallery shade-demo .coverage* .numba_cache .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # A stamp a set of extras: nothing is asked of the network again until the requirements change.
 $(VENV)/.plots: pyproject.toml constraints.txt | $(VENV)/bin/python

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from shade import data, density, metrics, network, plots, report, stability
-    from shade.estimator import SHADE, load
-    from shade.tree_clustering import DCTreeClustering
+    from shade.dc_tree_clustering import DCTreeClustering
+    from shade.estimator import SHADE
+    from shade.loading import load
 
 __version__ = "0.1.0"
 
@@ -37,8 +38,8 @@ PAPER: dict[str, Any] = {
 
 _HOMES = {
     "SHADE": "shade.estimator",
-    "DCTreeClustering": "shade.tree_clustering",
-    "load": "shade.estimator",
+    "DCTreeClustering": "shade.dc_tree_clustering",
+    "load": "shade.loading",
 }
 _ROOMS = ("data", "density", "metrics", "network", "plots", "report", "stability")
 

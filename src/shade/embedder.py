@@ -1,4 +1,4 @@
-"""From rows to the embedding, a block at a time: rows need not be in memory, and no row depends on another."""
+"""From rows to the embedding, a block at a time, and back: rows need not be in memory, none depends on another."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from shade._parallel import training_threads
 from shade._validation import check_finite
 from shade.data.row_sources import RowSource
 from shade.data.standardize import Standardizer
-from shade.network import encode_rows
+from shade.network import decode_rows, encode_rows
 
 ENTRIES_AT_A_TIME = 1 << 22
 POINTS_AT_A_TIME = 1 << 18
@@ -52,6 +52,15 @@ class Embedder:
                 waiting = []
         if waiting:
             yield np.concatenate(waiting).astype(np.float64)
+
+    def decode(self, points: SingleArray) -> FloatArray:
+        """Embedded rows in the unit of the data, one row each; networks are averaged."""
+        parts = np.split(points, len(self.networks), axis=1)
+        decoded = [
+            decode_rows(network, torch.from_numpy(np.ascontiguousarray(part)), self.device).flatten(1).numpy()
+            for network, part in zip(self.networks, parts, strict=True)
+        ]
+        return self.standardizer.undo(np.mean(np.asarray(decoded, np.float64), axis=0))
 
     def blocks(self, rows: Any, first: int, last: int) -> Iterator[SingleArray]:
         """The embedding of some rows as it comes."""

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-import logging
-import math
 from collections.abc import Iterator, Sequence
 from os import PathLike
 from pathlib import Path
@@ -18,39 +15,20 @@ from torch import nn
 
 from shade import _validation
 from shade._arrays import BoolArray, FloatArray, SingleArray
-from shade._distributed import bytes_from_first, gather_shares, process_group, share_of
-from shade._errors import DeviceError, MemoryBudgetError, ModelFileError
+from shade._distributed import gather_shares, process_group, share_of
 from shade._files import new_array_file
 from shade._parallel import resolve_device
-from shade._seeds import draw_seed
 from shade._validation import Choice, Real, Rule, Whole, check_parameters
-from shade.capacity import FitPlan, plan_fit
-from shade.data.fingerprint import fingerprint
-from shade.data.row_sources import RowSource, as_source
-from shade.data.standardize import Standardizer
-from shade.density.dc_tree import DCTree
-from shade.density.spanning_tree import SpanningTree, minimum_spanning_tree
+from shade.data.row_sources import RowSource
+from shade.data.standardize import Standardizer, choose_standardization
+from shade.dc_tree_clustering import DCTreeClustering
 from shade.embedder import Embedder
-from shade.model_file import read_model_file
-from shade.network import decode_rows
-from shade.network.autoencoders import check_network
+from shade.network.autoencoders import check_network, shape_for_network
 from shade.network.callbacks import as_callback
-from shade.network.resume import open_checkpoints
-from shade.saved_state import parameters_of, restore
+from shade.row_checks import check_samples
 from shade.stability.background import find_background
-from shade.training import check_world, make_stream_trainer, make_trainer, train_networks, tree_is_bearable
-from shade.tree_clustering import (
-    CLUSTERING_RULES,
-    DCTreeClustering,
-    TreeClusteringMixin,
-    check_rows,
-    check_source,
-    unchanged_on_error,
-)
-
-logger = logging.getLogger("shade")
-
-FEWEST_PIXELS = 64  # of a row of bytes that is taken for an image
+from shade.training import begin_training, plan_training, train
+from shade.tree_clustering import CLUSTERING_RULES, DataTree, TreeClusteringMixin, unchanged_on_error
 
 RULES: dict[str, Rule] = {
     **CLUSTERING_RULES,
@@ -263,40 +241,23 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         """
         with unchanged_on_error(self), process_group():
             device = self._check_parameters()
-            rows = self._check_samples(X, reset=True)
-            check_world(len(rows), self.batch_size, self.min_points)
-            plan = self._plan(rows, memory, device)
+            rows = check_samples(self, X, reset=True)
+            plan, self.training_tree_ = plan_training(self, rows, memory, device)
             if isinstance(rows, RowSource):
                 _validation.check_finite(rows, rows.place)
-            checkpoints = None
-            seed = int(bytes_from_first(str(draw_seed(self.random_state)).encode()))
-            if checkpoint is not None or resume:
-                parameters = {**self.get_params(), **plan.identity(), "training_tree": self.training_tree_}
-                identity = {"parameters": parameters, "data": fingerprint(rows), "seed": seed}
-                checkpoints = open_checkpoints(checkpoint, resume, checkpoint_minutes, checkpoint_epochs, identity)
-                seed = checkpoints.identity["seed"]
-            self._standardizer = Standardizer.fit(
-                rows, self._choose_standardization(rows), unit_free=self.density_unit != "data"
+            seed, checkpoints = begin_training(
+                self, rows, plan, checkpoint, resume, checkpoint_minutes, checkpoint_epochs
             )
-            tree, data = None, None
-            if plan.window_rows is None:
-                samples = self._standardizer.apply(rows)
-                spanning = self._spanning_tree_of_data(samples, device)
-                if spanning is not None:
-                    tree, data = DCTree.from_spanning_tree(spanning), (spanning, samples)
-                make = make_trainer(self, samples, tree, device)
-                del samples, spanning
-            else:
-                make = make_stream_trainer(self, rows, plan, device)
-            results = train_networks(self, make, seed, checkpoints)
-            del make  # and with it the samples, unless links between them are needed
+            standardize = choose_standardization(self.standardize, rows, self._sample_shape)
+            self._standardizer = Standardizer.fit(rows, standardize, unit_free=self.density_unit != "data")
+            results, data = train(self, rows, plan, device, seed, checkpoints)
             self._networks = [result.network.to("cpu") for result in results]
             self.history_ = [record for result in results for record in result.history]
             self.n_iter_ = len(self.history_)
             self.embedding_ = self._embedder().embed(rows, share=share_of(len(rows)))
             gather_shares(self.embedding_)
             points = self.embedding_.astype(np.float64)
-            self._cluster(points, self._find_background(tree, points), data)
+            self._cluster(points, self._find_background(data, points), data)
         self._warn_of_noise()
         return self
 
@@ -314,7 +275,7 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         ndarray of shape (n_samples, ensemble * embedding_size)
         """
         check_is_fitted(self)
-        rows = self._check_samples(X, reset=False)
+        rows = check_samples(self, X, reset=False)
         if out is None:
             return self._embedder().embed(rows)
         with new_array_file(Path(out), (len(rows), self.embedding_.shape[1])) as embedding:
@@ -337,14 +298,7 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         if points.shape[1] != self.embedding_.shape[1]:
             columns = self.embedding_.shape[1]
             raise ValueError(f"Z has {points.shape[1]} columns, but the embedding of this SHADE has {columns}.")
-        device = resolve_device(self.device)
-        parts = np.split(points, len(self._networks), axis=1)
-        decoded = [
-            decode_rows(network, torch.from_numpy(np.ascontiguousarray(part)), device).flatten(1).numpy()
-            for network, part in zip(self._networks, parts, strict=True)
-        ]
-        mean = np.mean(np.asarray(decoded, np.float64), axis=0)
-        return self._standardizer.undo(mean).reshape(len(points), *self._sample_shape)
+        return self._embedder().decode(points).reshape(len(points), *self._sample_shape)
 
     def to_onnx(self, path: str | PathLike[str]) -> None:
         """Write the encoder, standardisation included, as an ONNX file: `transform` without shade or torch.
@@ -372,70 +326,11 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
             as_callback(callback)
         return resolve_device(self.device)
 
-    def _check_samples(self, X: Any, *, reset: bool) -> Any:
-        """Check rows and flatten images; the shape of one sample is kept for the network."""
-        source = as_source(X)
-        X = _validation.to_numpy(X)
-        shape = tuple(getattr(X, "shape", ()))[1:] if source is None else source.sample_shape
-        if len(shape) > 1 and not reset and shape != self._sample_shape:
-            raise ValueError(f"X has samples of shape {shape}, but SHADE is expecting {self._sample_shape}.")
-        rows: Any
-        if source is not None:
-            rows = check_source(self, source, reset=reset)
-        else:
-            rows = check_rows(self, np.asarray(X).reshape(len(X), -1) if len(shape) > 1 else X, reset=reset)
-        if reset:
-            _validation.check_min_points(self.min_points, len(rows), 2, "SHADE")
-            self._sample_shape = shape if len(shape) > 1 else rows.shape[1:]
-            if isinstance(self.network, str) and len(self._sample_shape) not in (2, 3):
-                raise ValueError(
-                    'network="conv" needs images of shape (n_samples, channels, height, width) or (n_samples, height, '
-                    f"width). Got samples of shape {self._sample_shape} instead."
-                )
-        return rows
-
-    def _plan(self, rows: Any, memory: str | int | None, device: torch.device) -> FitPlan:
-        """How the rows come to training, and which tree it follows."""
-
-        def plan() -> FitPlan:
-            return plan_fit(
-                rows,
-                memory,
-                embedding_columns=self.ensemble * self.embedding_size,
-                batch_size=self.batch_size,
-                complete_tree=self.training_tree_ == "complete",
-            )
-
-        self.training_tree_ = self.tree
-        if self.tree == "auto":
-            self.training_tree_ = (
-                "complete" if tree_is_bearable(rows.shape, self.epochs * self.ensemble, device) else "batch"
-            )
-            try:
-                return plan()
-            except MemoryBudgetError:
-                self.training_tree_ = "batch"
-        return plan()
-
-    def _choose_standardization(self, rows: Any) -> str | bool:
-        if self.standardize != "auto":
-            return self.standardize
-        pixels = rows.dtype == np.uint8 and rows.shape[1] >= FEWEST_PIXELS
-        return "global" if len(self._sample_shape) > 1 or pixels else "feature"
-
-    def _spanning_tree_of_data(self, samples: SingleArray, device: torch.device) -> SpanningTree | None:
-        """The spanning tree of all data, where training follows it."""
-        if self.training_tree_ == "batch" or (self.density_weight == 0 and self.noise == "embedding"):
-            return None
-        where = str(device) if device.type == "cuda" else "cpu"
-        logger.info("Building the density tree of the data.")
-        return minimum_spanning_tree(samples, self.min_points, n_jobs=self.n_jobs, device=where)
-
-    def _find_background(self, tree: DCTree | None, points: FloatArray) -> BoolArray | None:
+    def _find_background(self, data: DataTree | None, points: FloatArray) -> BoolArray | None:
         """Rows that are noise by the tree of the data, unless the embedding shows clusters among them."""
-        if self.noise == "embedding" or tree is None:
+        if self.noise == "embedding" or data is None:
             return None
-        background = find_background(tree)
+        background = find_background(data.dc_tree)
         if not background.any() or len(points) - background.sum() < max(2, self.min_points):
             return None
         if background.sum() > self.min_points:
@@ -451,18 +346,13 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         return Embedder(self._standardizer, self._networks, self._network_shape(), resolve_device(self.device))
 
     def _network_shape(self) -> tuple[int, ...]:
-        """The shape of one sample as the network sees it: flat for linear layers; grey images get a channel."""
-        if isinstance(self.network, str):
-            return (1, *self._sample_shape) if len(self._sample_shape) == 2 else self._sample_shape
-        if isinstance(self.network, nn.Module):
-            return self._sample_shape
-        return (math.prod(self._sample_shape),)
+        return shape_for_network(self.network, self._sample_shape)
 
     def _space_of(self, X: object) -> FloatArray:
-        return self._standardizer.apply(self._check_samples(X, reset=False)).astype(np.float64)
+        return self._standardizer.apply(check_samples(self, X, reset=False)).astype(np.float64)
 
     def _points_of(self, X: object) -> Iterator[FloatArray]:
-        return self._embedder().points(self._check_samples(X, reset=False))
+        return self._embedder().points(check_samples(self, X, reset=False))
 
     @property
     def _n_features_out(self) -> int:
@@ -472,33 +362,3 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = []  # the embedding is float32 whatever comes in
         return tags
-
-
-def load(path: str | PathLike[str], *, network: nn.Module | None = None, device: str = "auto") -> Any:
-    """Load a model that `save` wrote. Nothing in the file is executed.
-
-    Parameters
-    ----------
-    path : str or path
-    network : torch module, optional
-        Needed where the model was trained with a module of your own: one of the same kind, whose weights are replaced.
-    device : str, default="auto"
-        Where the loaded model runs.
-
-    Returns
-    -------
-    SHADE or DCTreeClustering
-    """
-    contents = read_model_file(path)
-    try:
-        deep = contents.description.get("estimator") == "SHADE"
-        kind: Any = SHADE if deep else DCTreeClustering
-        allowed = set(inspect.signature(kind).parameters)
-        model = kind(**parameters_of(contents, allowed, network), device=device)
-        model._check_parameters()
-        restore(model, contents)
-    except DeviceError:
-        raise
-    except (ValueError, OverflowError) as error:
-        raise ModelFileError(f"{path}: {error}") from None
-    return model

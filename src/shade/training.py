@@ -1,9 +1,12 @@
-"""From standardised rows to trained networks: the kind of training that memory, device and processes allow."""
+"""From rows to trained networks: the kind of training that memory, device and processes allow."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
+from os import PathLike
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
@@ -12,29 +15,95 @@ import torch
 from torch import nn
 
 from shade._arrays import SingleArray
-from shade._distributed import rank_and_world
-from shade._errors import TrainingError
+from shade._distributed import bytes_from_first, rank_and_world
+from shade._errors import MemoryBudgetError, TrainingError
 from shade._parallel import count_threads, run_together, training_threads
-from shade._seeds import spawn_seeds
-from shade.capacity import FitPlan
+from shade._seeds import draw_seed, spawn_seeds
+from shade.capacity import FitPlan, plan_fit
+from shade.data.fingerprint import fingerprint
 from shade.density.dc_tree import DCTree
 from shade.density.search import choose_algorithm
+from shade.density.spanning_tree import minimum_spanning_tree
 from shade.density.targets import targets_of_batches, targets_of_tree
 from shade.network import Trainer, TrainResult, TrainSettings, build_network
 from shade.network.batches import batch_starts
 from shade.network.callbacks import as_callback, verbosity_callbacks
 from shade.network.checkpoints import Checkpoints
 from shade.network.group_trainer import GroupTrainer, StreamGroupTrainer
+from shade.network.resume import open_checkpoints
 from shade.network.stream_trainer import StreamedRows, StreamTrainer
+from shade.tree_clustering import DataTree
 
 if TYPE_CHECKING:
     from shade.estimator import SHADE
+
+logger = logging.getLogger("shade")
 
 # Work for a tree of all data, in columns times pairs of rows: a few seconds at once, and about as long as an epoch
 # takes for each epoch of each network.
 FEW_PAIRED_ENTRIES = 1e11
 PAIRED_ENTRIES_AN_EPOCH = {"cpu": 2e10, "cuda": 5e12}
 MOST_BATCH_ROWS_ON_CUDA = 4096  # a row of a batch's matrix is held by one program of a kernel
+
+
+def plan_training(model: SHADE, rows: Any, memory: str | int | None, device: torch.device) -> tuple[FitPlan, str]:
+    """How the rows come to training, and which tree it follows: "batch" or "complete"."""
+
+    def plan(tree: str) -> tuple[FitPlan, str]:
+        columns = model.ensemble * model.embedding_size
+        complete = tree == "complete"
+        found = plan_fit(rows, memory, embedding_columns=columns, batch_size=model.batch_size, complete_tree=complete)
+        return found, tree
+
+    check_world(len(rows), model.batch_size, model.min_points)
+    if model.tree != "auto":
+        return plan(model.tree)
+    if tree_is_bearable(rows.shape, model.epochs * model.ensemble, device):
+        with suppress(MemoryBudgetError):
+            return plan("complete")
+    return plan("batch")
+
+
+def begin_training(
+    model: SHADE,
+    rows: Any,
+    plan: FitPlan,
+    checkpoint: str | PathLike[str] | None,
+    resume: str | PathLike[str] | bool | None,
+    minutes: float | None,
+    epochs: int | None,
+) -> tuple[int, Checkpoints | None]:
+    """The seed, and the checkpoints if any are wanted; where training goes on from one, the seed is its."""
+    seed = int(bytes_from_first(str(draw_seed(model.random_state)).encode()))
+    if checkpoint is None and not resume:
+        return seed, None
+    parameters = {**model.get_params(), **plan.identity(), "training_tree": model.training_tree_}
+    identity = {"parameters": parameters, "data": fingerprint(rows), "seed": seed}
+    checkpoints = open_checkpoints(checkpoint, resume, minutes, epochs, identity)
+    return checkpoints.identity["seed"], checkpoints
+
+
+def train(
+    model: SHADE, rows: Any, plan: FitPlan, device: torch.device, seed: int, checkpoints: Checkpoints | None
+) -> tuple[list[TrainResult], DataTree | None]:
+    """Train the networks of a model whose standardisation is known; returns them, and the tree that they followed."""
+    data = None
+    if plan.window_rows is None:
+        samples = model._standardizer.apply(rows)
+        if model.training_tree_ == "complete" and (model.density_weight != 0 or model.noise == "data"):
+            data = _tree_of_data(model, samples, device)
+        make = make_trainer(model, samples, None if data is None else data.dc_tree, device)
+    else:
+        make = make_stream_trainer(model, rows, plan, device)
+    return train_networks(model, make, seed, checkpoints), data
+
+
+def _tree_of_data(model: SHADE, samples: SingleArray, device: torch.device) -> DataTree:
+    """The trees of all data."""
+    where = str(device) if device.type == "cuda" else "cpu"
+    logger.info("Building the density tree of the data.")
+    spanning = minimum_spanning_tree(samples, model.min_points, n_jobs=model.n_jobs, device=where)
+    return DataTree(spanning, DCTree.from_spanning_tree(spanning), samples)
 
 
 def tree_is_bearable(shape: tuple[int, ...], epochs: int, device: torch.device) -> bool:

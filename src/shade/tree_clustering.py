@@ -6,21 +6,20 @@ import copy
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClusterMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
 
 from shade import _validation
-from shade._arrays import AnyArray, BoolArray, FloatArray, IntArray, SingleArray
-from shade._distributed import process_group
+from shade._arrays import BoolArray, FloatArray, IntArray, SingleArray
 from shade._errors import ShadeWarning
 from shade._extras import need
 from shade._parallel import tree_device
 from shade._validation import Choice, Real, Rule, Whole, check_parameter, check_parameters
-from shade.data.row_sources import RowSource
 from shade.density.dc_tree import DCTree
 from shade.density.dimension import intrinsic_dimension
 from shade.density.spanning_tree import SpanningTree, minimum_spanning_tree
@@ -46,6 +45,15 @@ CLUSTERING_RULES: dict[str, Rule] = {
     "selection": Choice(SELECTIONS),
     "min_cluster_size": Whole(2, optional=True),
 }
+
+
+@dataclass(frozen=True)
+class DataTree:
+    """The trees of the data that points are an embedding of, and where its rows lie in them."""
+
+    spanning: SpanningTree
+    dc_tree: DCTree
+    samples: SingleArray
 
 
 class TreeClusteringMixin:
@@ -254,22 +262,14 @@ class TreeClusteringMixin:
             """Rows of the data as they are compared with each other."""
             ...
 
-    def _cluster(
-        self,
-        points: FloatArray,
-        background: BoolArray | None = None,
-        data: tuple[SpanningTree, SingleArray] | None = None,
-    ) -> None:
-        """Build the tree of the points and choose the clusters among those that are not background.
-
-        `data` is another spanning tree of the rows and where they lie in it.
-        """
+    def _cluster(self, points: FloatArray, background: BoolArray | None = None, data: DataTree | None = None) -> None:
+        """Build the tree of the points and choose the clusters among those that are not background."""
         self._background = np.zeros(len(points), np.bool_) if background is None else background
         spanning = self._build_trees(points)
         if data is None:
             self._links = links_of(spanning)
         else:
-            self._links = sort_links([spanning.edges, data[0].edges], [points, data[1]])
+            self._links = sort_links([spanning.edges, data.spanning.edges], [points, data.samples])
         del spanning  # before memory is needed for choosing
         self._set_clustering(self._select())
 
@@ -343,127 +343,3 @@ def unchanged_on_error(estimator: BaseEstimator) -> Iterator[None]:
         vars(estimator).clear()
         vars(estimator).update(before)
         raise
-
-
-def check_rows(estimator: Any, X: object, *, reset: bool) -> AnyArray:
-    """Check rows as scikit-learn does, with our words for what is not a number."""
-    checked = validate_data(
-        estimator, X, reset=reset, dtype="numeric", ensure_all_finite=False, ensure_min_samples=1, ensure_min_features=1
-    )
-    rows: AnyArray = _validation.check_finite(_validation.check_numeric(checked))
-    return rows
-
-
-def check_source(estimator: Any, source: RowSource, *, reset: bool) -> RowSource:
-    """Check the columns of data that is read later, by number and name, as scikit-learn does."""
-    n_features, names = source.shape[1], source.names
-    if reset:
-        estimator.n_features_in_ = n_features
-        vars(estimator).pop("feature_names_in_", None)
-        if names is not None:
-            estimator.feature_names_in_ = np.array(names, dtype=object)
-        return source
-    if n_features != estimator.n_features_in_:
-        raise ValueError(
-            f"X has {n_features} features, but {type(estimator).__name__} is expecting {estimator.n_features_in_} "
-            "features as input."
-        )
-    fitted = getattr(estimator, "feature_names_in_", None)
-    if names is not None and fitted is not None and list(fitted) != names:
-        raise ValueError("The feature names should match those that were passed during fit, in the same order.")
-    return source
-
-
-class DCTreeClustering(ClusterMixin, TreeClusteringMixin, BaseEstimator):  # type: ignore[misc]
-    """Density-based clustering of given points: the clustering step of SHADE alone.
-
-    Builds the density-connectivity tree of the points and reads the most stable clusters with noise off it. Use it
-    where you would use HDBSCAN.
-
-    Parameters
-    ----------
-    min_points : int, default=5
-        How many points, itself included, a point's core distance reaches.
-    selection : {"structure", "branches", "information"}, default="information"
-        How clusters are chosen from the tree: the paper's structure tree, HDBSCAN's excess of mass, or information.
-    min_cluster_size : int, optional
-        Fewest points of a branch of the tree. If None, `min_points` for "structure", twice that for "branches", and
-        the larger of twice that and half a percent of the points for "information".
-    n_jobs : int, optional
-        Number of threads; all cores if None. The result does not depend on it.
-    device : str, default="auto"
-        "auto", "cpu", "cuda", "cuda:N" or "mps".
-
-    Attributes
-    ----------
-    labels_ : ndarray of shape (n_samples,)
-        Cluster of each row, 0 being the largest cluster; −1 is noise.
-    probabilities_ : ndarray of shape (n_samples,)
-        Membership strength: 1 in the core of a cluster, lower towards its border, 0 for noise.
-    outlier_scores_ : ndarray of shape (n_samples,)
-        0 in the densest part of a branch of the tree, towards 1 far outside.
-    cluster_persistence_ : ndarray of shape (n_clusters_,)
-        Share of its distance range over which each cluster exists.
-    exemplar_indices_ : list of ndarray
-        For each cluster, rows from its densest parts.
-    dc_tree_ : DCTree
-    structure_tree_ : StructureTree
-    n_clusters_ : int
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
-
-    Examples
-    --------
-    >>> from shade import DCTreeClustering
-    >>> from sklearn.datasets import make_blobs
-    >>> X, _ = make_blobs(300, centers=3, cluster_std=0.5, random_state=0)
-    >>> DCTreeClustering(selection="information").fit(X).n_clusters_
-    3
-    """
-
-    def __init__(
-        self,
-        *,
-        min_points: int = 5,
-        selection: str = "information",
-        min_cluster_size: int | None = None,
-        n_jobs: int | None = None,
-        device: str = "auto",
-    ) -> None:
-        self.min_points = min_points
-        self.selection = selection
-        self.min_cluster_size = min_cluster_size
-        self.n_jobs = n_jobs
-        self.device = device
-
-    def fit(self, X: object, y: object = None) -> Self:
-        """Cluster points.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : ignored
-
-        Returns
-        -------
-        DCTreeClustering
-            Itself.
-        """
-        with unchanged_on_error(self), process_group():
-            self._check_parameters()
-            points = _validation.check_points(check_rows(self, X, reset=True))
-            _validation.check_min_points(self.min_points, len(points), 2, "DCTreeClustering")
-            self._cluster(points)
-        self._warn_of_noise()
-        return self
-
-    def _check_parameters(self) -> None:
-        check_parameters(vars(self), CLUSTERING_RULES, "DCTreeClustering")
-        _validation.check_n_jobs(self.n_jobs, "DCTreeClustering")
-        tree_device(self.device)
-
-    def _points_of(self, X: object) -> list[FloatArray]:
-        return [self._space_of(X)]
-
-    def _space_of(self, X: object) -> FloatArray:
-        return _validation.check_points(check_rows(self, X, reset=False))

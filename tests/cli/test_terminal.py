@@ -6,13 +6,15 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from shade.network.checkpoints import read_checkpoint
 from tests.cli.commands import QUICK, run
+from tests.unmeasured import unmeasured
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a pseudo-terminal")
 
@@ -20,12 +22,14 @@ COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def screen_of(
-    arguments: list[str], folder: Path, watch: Callable[[str, subprocess.Popen[bytes]], None] | None = None, **env: str
+    arguments: list[str],
+    folder: Path,
+    environment: Mapping[str, str],
+    watch: Callable[[str, subprocess.Popen[bytes]], None] | None = None,
 ) -> tuple[str, int]:
     """All that a command shows on a terminal of 100 columns, and its exit code."""
     main, other = pty.openpty()
-    environment = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
-    environment |= {"TERM": "xterm-256color", "COLUMNS": "100", **env}
+    environment = {**environment, "TERM": "xterm-256color", "COLUMNS": "100"}
     command = [sys.executable, "-m", "shade", *arguments]
     screen = b""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell ignores it in the background
@@ -46,9 +50,12 @@ def screen_of(
     return screen.decode(), process.returncode
 
 
-def test_a_terminal_shows_a_bar_with_losses_and_time(table: Path, tmp_path: Path) -> None:
+def test_a_terminal_shows_a_bar_with_losses_and_time(
+    table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
     arguments = ["fit", str(table), "--drop-non-numeric", "--missing", "mean", *QUICK]
-    screen, code = screen_of(arguments, tmp_path)
+    screen, code = screen_of(arguments, tmp_path, os.environ)
     assert code == 0, screen
     assert "training" in screen
     assert "3/3" in screen
@@ -61,28 +68,9 @@ def test_a_terminal_shows_a_bar_with_losses_and_time(table: Path, tmp_path: Path
 
 
 def test_the_demo_shows_a_bar_too(tmp_path: Path) -> None:
-    screen, code = screen_of(["demo", "--samples", "60", "--epochs", "3"], tmp_path)
+    screen, code = screen_of(["demo", "--samples", "60", "--epochs", "3"], tmp_path, unmeasured())
     assert code == 0, screen
     assert all(word in screen for word in ("training", "3/3", "density", "clusters found"))
-
-
-def test_without_colour_and_interrupted(table: Path, tmp_path: Path) -> None:
-    sent = []
-
-    def interrupt(screen: str, process: subprocess.Popen[bytes]) -> None:
-        if "reconstruction" in screen and not sent:
-            sent.append(True)
-            process.send_signal(signal.SIGINT)
-
-    arguments = ["fit", str(table), "--drop-non-numeric", "--missing", "mean", *QUICK, "--epochs", "1000000"]
-    screen, code = screen_of(arguments, tmp_path, interrupt, NO_COLOR="1")
-    assert code == 130, screen
-    assert screen.rstrip().splitlines()[-1].endswith("shade: interrupted")
-    assert "Traceback" not in screen
-    assert "training" in screen
-    assert not COLOUR.search(screen)
-    assert "the same command with --resume goes on from there" in screen
-    assert [path.name for path in tmp_path.iterdir()] == ["shade-result.checkpoint"]
 
 
 def test_an_interrupted_fit_goes_on_to_the_labels_of_an_undisturbed_one(table: Path, tmp_path: Path) -> None:
@@ -93,11 +81,20 @@ def test_an_interrupted_fit_goes_on_to_the_labels_of_an_undisturbed_one(table: P
             sent.append(True)
             process.send_signal(signal.SIGINT)
 
-    arguments = ["fit", str(table), "--drop-non-numeric", "--missing", "mean", *QUICK, "--epochs", "1500"]
-    assert screen_of([*arguments, "-o", "broken"], tmp_path, interrupt)[1] == 130
-    again = run(*arguments, "-o", tmp_path / "broken", "--resume")
+    arguments = ["fit", str(table), "--drop-non-numeric", "--missing", "mean", *QUICK]
+    screen, code = screen_of([*arguments, "--epochs", "1000000"], tmp_path, unmeasured(NO_COLOR="1"), interrupt)
+    assert code == 130, screen
+    assert screen.rstrip().splitlines()[-1].endswith("shade: interrupted")
+    assert "Traceback" not in screen
+    assert "training" in screen
+    assert not COLOUR.search(screen)
+    assert "the same command with --resume goes on from there" in screen
+    assert [path.name for path in tmp_path.iterdir()] == ["shade-result.checkpoint"]
+    trained = len(read_checkpoint(tmp_path / "shade-result.checkpoint").states[0].progress.history)
+    longer = [*arguments, "--epochs", trained + 2]
+    again = run(*longer, "-o", tmp_path / "shade-result", "--resume")
     assert again.exit_code == 0, again.output
-    assert run(*arguments, "-o", tmp_path / "whole").exit_code == 0
-    broken, whole = (np.load(tmp_path / name / "embedding.npy") for name in ("broken", "whole"))
+    assert run(*longer, "-o", tmp_path / "whole").exit_code == 0
+    broken, whole = (np.load(tmp_path / name / "embedding.npy") for name in ("shade-result", "whole"))
     assert np.array_equal(broken, whole)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["broken", "whole"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["shade-result", "whole"]

@@ -6,6 +6,7 @@ import os
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits
 
 from shade.density import SpanningTree, minimum_spanning_tree, search
 from tests import oracles
@@ -95,6 +96,15 @@ def test_the_automatic_choice_for_larger_data_weighs_what_brute_force_finds(n: i
     for n_jobs in (1, 2):
         tree = minimum_spanning_tree(X, n_jobs=n_jobs)
         check_tree(tree, matrix, oracles.prim_weights(matrix), f"{n_jobs=}")
+
+
+def test_blocks_give_weights_of_equal_bits_with_any_number_of_threads_of_blas() -> None:
+    X = draw_groups(3, 500, 60)
+    weights = []
+    for threads in (1, 2, 3):
+        with threadpool_limits(threads, user_api="blas"):
+            weights.append(np.sort(minimum_spanning_tree(X, algorithm="blocks").weights))
+    np.testing.assert_array_equal(weights[1:], [weights[0]] * 2)
 
 
 def test_all_algorithms_and_thread_counts_give_weights_of_equal_bits() -> None:

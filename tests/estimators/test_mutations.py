@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.unmeasured import unmeasured
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -15,9 +17,7 @@ ROOT = Path(__file__).parents[2]
 def test_mutated_files_are_refused_or_harmless(tmp_path: Path) -> None:
     """All of them: python -m tests.estimators.mutations 2000."""
     command = [sys.executable, "-m", "tests.estimators.mutations", "400"]
-    # Following every line would take most of the time; what is checked here has tests of its own.
-    unmeasured = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_PROCESS")}
-    environment = {**unmeasured, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
+    environment = unmeasured(PYTHONPATH=os.pathsep.join([str(ROOT / "src"), str(ROOT)]))
     finished = subprocess.run(
         command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=600
     )

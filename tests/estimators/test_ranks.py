@@ -11,16 +11,16 @@ import pytest
 from shade import SHADE
 from shade._distributed import bytes_from_first, rank_and_world, share_of
 from tests.estimators.rank_cases import SETTINGS, blobs
+from tests.unmeasured import unmeasured
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that can be forked")
 KILLS = os.environ.get("SHADE_RANK_KILLS", "2")
 
 
 def run(*command: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     root = Path(__file__).parents[2]
     return subprocess.run(
-        [sys.executable, *command], cwd=root, env=environment, capture_output=True, text=True, timeout=600, check=False
+        [sys.executable, *command], cwd=root, env=unmeasured(), capture_output=True, text=True, timeout=600, check=False
     )
 
 

@@ -16,6 +16,7 @@ from shade import SHADE, _files
 from shade._errors import CheckpointError, ShadeWarning
 from shade.network import Callback, EarlyStopping, Trainer
 from shade.network.checkpoints import read_checkpoint
+from tests.unmeasured import unmeasured
 
 SETTINGS = {
     "epochs": 4, "network": (16,), "embedding_size": 2, "ensemble": 1,
@@ -198,7 +199,8 @@ def test_ctrl_c_leaves_a_checkpoint(at_end: bool, tmp_path: Path) -> None:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that can be forked")
 def test_a_killed_fit_goes_on_to_the_same_labels_and_leaves_no_other_file(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tests.estimators.kill_cases", str(tmp_path), str(KILLS)]
-    done = subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True, check=False)
+    root = Path(__file__).parents[2]
+    done = subprocess.run(command, cwd=root, env=unmeasured(), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 

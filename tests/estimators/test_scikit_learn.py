@@ -7,6 +7,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from shade import SHADE, DCTreeClustering
 
 
-@parametrize_with_checks([SHADE(epochs=10), DCTreeClustering()])
+@parametrize_with_checks([SHADE(epochs=5), DCTreeClustering()])
 def test_estimators_pass_the_checks_of_scikit_learn(estimator: object, check: Callable[[object], None]) -> None:
     check(estimator)

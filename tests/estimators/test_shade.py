@@ -23,6 +23,7 @@ from shade._errors import DeviceError, ShadeWarning
 from shade.data import make_three_clusters
 from shade.network import EarlyStopping
 from tests.data_files import load_or_skip
+from tests.unmeasured import unmeasured
 
 QUICK = {"epochs": 3, "network": (32, 16), "embedding_size": 3, "ensemble": 1, "random_state": 0}
 
@@ -189,7 +190,9 @@ def test_the_same_seed_gives_the_same_labels_with_any_number_of_threads_and_in_a
         "sys.stdout.buffer.write(m.embedding_.tobytes())"
     )
     root = Path(__file__).parents[2]
-    output = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True, cwd=root).stdout
+    environment = unmeasured(OMP_NUM_THREADS="2", OPENBLAS_NUM_THREADS="2", MKL_NUM_THREADS="2")
+    command = [sys.executable, "-c", script]
+    output = subprocess.run(command, env=environment, capture_output=True, check=True, cwd=root).stdout
     assert output == expected.embedding_.tobytes()
 
 

@@ -98,6 +98,14 @@ def test_a_sweep_has_one_line_a_method_and_counts_seeds(store: RunStore) -> None
     assert figure.get_supxlabel() == "Mean and deviation over 1 to 2 seeds."
 
 
+def test_a_sweep_shows_the_defaults_with_noise_as_they_assign_it(store: RunStore) -> None:
+    dataset = TABLES["noise_sweep"].datasets[0]
+    store.add(Run("noise_sweep", dataset, "default", "{}", "", 0, ari_1nn=0.5, ari_links=0.75, noise_share=0.1))
+    [[line, *_]], labels = figures.draw_figure("noise", database=store.path).axes[0].get_legend_handles_labels()
+    assert labels == ["SHADE (defaults)"]
+    assert line.get_ydata().tolist() == [75.0]
+
+
 def test_ablations_leave_out_runs_with_other_settings(store: RunStore) -> None:
     fill(store, "ablation_mu")
     other = Method("SHADE", {"epochs": 3})

@@ -47,8 +47,13 @@ def test_shade_gets_its_settings_the_normalisation_of_the_data_and_the_seed(
     outcome = run_method(Method(name, SMALL), blobs, seed=3, device="cpu")
     model = shade.SHADE(**{**settings, "standardize": "feature", **SMALL}, random_state=3, device="cpu")
     np.testing.assert_array_equal(outcome.labels, model.fit(blobs.X).labels_)
-    expected = model.assign_noise() if name == "default" else model.assign_noise("nearest", blobs.X)
-    np.testing.assert_array_equal(outcome.assigned, expected)
+    nearest = model.assign_noise("nearest", blobs.X)
+    assert (outcome.nearest is not None) == (name == "default")
+    if outcome.nearest is not None:
+        np.testing.assert_array_equal(outcome.assigned, model.assign_noise())
+        np.testing.assert_array_equal(outcome.nearest(), nearest)
+    else:
+        np.testing.assert_array_equal(outcome.assigned, nearest)
     np.testing.assert_array_equal(outcome.embedding, model.embedding_)
 
 

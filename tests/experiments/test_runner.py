@@ -18,7 +18,9 @@ import shade
 from shade.experiments import Method, Run, RunStore, plan_runs, run_experiments
 from shade.experiments.runner import Plan, _Worker
 from shade.experiments.store import pack_labels, unpack_labels
+from shade.metrics import measure_agreement
 from tests.experiments.conftest import QUICK
+from tests.unmeasured import unmeasured
 
 
 def test_runs_are_planned_seed_by_seed_and_what_has_no_seed_once() -> None:
@@ -72,6 +74,20 @@ def test_runs_are_measured_and_not_run_twice(folder: Path, tmp_path: Path, quick
     assert store.runs() == [failed, run]
 
 
+def test_the_defaults_are_measured_with_noise_over_links_and_in_the_nearest_cluster(
+    folder: Path, tmp_path: Path
+) -> None:
+    arguments = {"database": tmp_path / "runs.sqlite", "device": "cpu", "folder": folder, "jobs": 0}
+    store = run_experiments("t", ["mice"], [Method("default", {**QUICK, "ensemble": 1})], 1, report=str, **arguments)  # type: ignore[arg-type]
+    [run] = store.runs()
+    X, y = (np.load(folder / "mice.npz")[name] for name in ("X", "y"))
+    model = shade.SHADE(**QUICK, ensemble=1, random_state=0, device="cpu").fit(X)
+    over_links, nearest = model.assign_noise(), model.assign_noise("nearest", X)
+    assert run.ari_links == measure_agreement(y, model.labels_, over_links).ari_1nn
+    assert run.ari_1nn == measure_agreement(y, model.labels_, nearest).ari_1nn != run.ari_links
+    np.testing.assert_array_equal(unpack_labels(run.assigned or b""), over_links)
+
+
 def test_a_worker_that_dies_is_a_failure_of_its_run(folder: Path) -> None:
     worker = _Worker("cpu", str(folder), 1)
     worker.start(Plan("t", "mice", Method("SHADE", {"epochs": 10**6}), 5))
@@ -89,7 +105,8 @@ def test_a_script_without_a_guard_is_told_so_and_stores_nothing(folder: Path, tm
         "from shade.experiments import run_experiments\n"
         f"run_experiments('t', ['mice'], ['HDBSCAN'], 1, database='runs.sqlite', folder={str(folder)!r})\n"
     )
-    finished = subprocess.run([sys.executable, str(script)], cwd=tmp_path, capture_output=True, text=True, check=False)
+    command = [sys.executable, str(script)]
+    finished = subprocess.run(command, cwd=tmp_path, env=unmeasured(), capture_output=True, text=True, check=False)
     assert finished.returncode == 1 and 'needs if __name__ == "__main__"' in finished.stderr
     assert RunStore(tmp_path / "runs.sqlite").runs() == []
 
@@ -105,7 +122,8 @@ def test_killing_the_runner_loses_the_run_in_flight_only(folder: Path, tmp_path:
     )
     script = tmp_path / "program.py"
     script.write_text(program)
-    with subprocess.Popen([sys.executable, str(script)], stderr=subprocess.PIPE, text=True) as process:
+    command = [sys.executable, str(script)]
+    with subprocess.Popen(command, env=unmeasured(), stderr=subprocess.PIPE, text=True) as process:
         told = [process.stderr.readline() for _ in range(4)]  # type: ignore[union-attr]
         workers = _children(process.pid)
         process.kill()

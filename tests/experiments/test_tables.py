@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
+import sqlite3
+from contextlib import closing
+from dataclasses import asdict
 from importlib.resources import files
 from pathlib import Path
 
@@ -62,6 +65,42 @@ def test_methods_beyond_the_paper_parts_and_failures_are_shown(store: RunStore) 
     assert "1 + 1 failed" in text
     assert "SHADE(tree=complete)_1nn" in text and "HDBSCAN_1nn" not in text
     assert "noise recall" not in text
+
+
+def test_the_defaults_have_a_row_for_noise_left_out_over_links_and_in_the_nearest_cluster(store: RunStore) -> None:
+    default = Method("default")
+    store.add(make_run(method=default, ari=0.5, ari_1nn=0.3, ari_links=0.4, n_clusters=7, noise_share=0.1))
+    entries = compare_with_published(store, "experimentResults")
+    found = {e.method: e.mean for e in entries if e.metric == "ARI" and e.runs}
+    assert found == {"default": 50.0, "default_links": 40.0, "default_1nn": 30.0}
+    assert [e.method for e in entries if e.metric == "noise" and e.runs] == ["default"]
+    assert "_1nn, _links: noise put into" in format_table(entries)
+
+
+def test_files_from_before_noise_went_both_ways_are_read_as_they_were_and_take_new_runs(store: RunStore) -> None:
+    default = Method("default")
+    old = make_run(method=default, ari=0.5, ari_1nn=0.4, nmi_1nn=0.6, n_clusters=7, noise_share=0.1)
+    names = [name for name in asdict(old) if not name.endswith("_links")]
+    store.path.parent.mkdir()
+    with closing(sqlite3.connect(store.path)) as connection, connection:
+        columns = ", ".join(f'"{name}"' for name in names)
+        connection.execute(f'CREATE TABLE runs ({columns}, PRIMARY KEY ("table", dataset, method, key, seed))')
+        marks = ", ".join("?" * len(names))
+        connection.execute(f"INSERT INTO runs VALUES ({marks})", [getattr(old, name) for name in names])
+    before = store.path.read_bytes()
+    found = {
+        e.method: e.mean for e in compare_with_published(store, "experimentResults") if e.runs and e.metric == "ARI"
+    }
+    assert found == {"default": 50.0, "default_links": 40.0}
+    assert {e.method for e in compare_with_published(store, "experimentResults") if e.runs} == set(found)
+    assert store.path.read_bytes() == before
+    store.add(make_run(method=default, seed=1, ari_links=0.2, ari_1nn=0.1, noise_share=0.1))
+    first, second = store.runs()
+    assert (first.ari_links, first.nmi_links, first.ari_1nn, first.ari_assigned) == (0.4, 0.6, None, 0.4)
+    assert (second.ari_links, second.ari_1nn, second.ari_assigned) == (0.2, 0.1, 0.2)
+    other = RunStore(store.path.with_name("other.sqlite"))
+    assert other.merge([store]) == 2
+    assert other.runs() == store.runs()
 
 
 def test_a_table_of_ones_own_shows_what_was_run(store: RunStore) -> None:

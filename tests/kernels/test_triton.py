@@ -1,22 +1,21 @@
 """The logic of the CUDA kernels, without a GPU."""
 
 import importlib.util
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.unmeasured import unmeasured
+
 
 @pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="needs triton for its interpreter")
 def test_the_cuda_kernels_agree_with_the_cpu_in_tritons_interpreter() -> None:
-    # Following every line of what Triton interprets would take most of the time.
-    unmeasured = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_PROCESS")}
     finished = subprocess.run(
         [sys.executable, "-m", "tests.kernels.triton_cases"],
         cwd=Path(__file__).parents[2],
-        env=unmeasured,
+        env=unmeasured(),
         capture_output=True,
         text=True,
         check=False,

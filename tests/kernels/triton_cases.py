@@ -18,7 +18,7 @@ CPU = torch.device("cpu")
 def check_spanning_trees() -> None:
     """Few and many columns, ties, duplicates, points on a line, sizes that fill no tile."""
     for seed, (n, d, min_points) in enumerate(
-        [(40, 3, 5), (300, 2, 4), (137, 40, 5), (260, 5, 3), (129, 1, 2), (70, 2, 1)]
+        [(40, 3, 5), (300, 2, 4), (60, 40, 5), (260, 5, 3), (129, 1, 2), (70, 2, 1)]
     ):
         X = np.random.default_rng(seed).normal(size=(n, d))
         if seed in (3, 4):

@@ -6,16 +6,15 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 from typer.testing import CliRunner
 
 import shade
 from shade.cli import app
 
 
-def run(*arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "shade", *arguments], capture_output=True, text=True, check=False, **options
-    )
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", "shade", *arguments], capture_output=True, text=True, check=False)
 
 
 def test_help_and_version_answer() -> None:
@@ -24,7 +23,8 @@ def test_help_and_version_answer() -> None:
 
 
 def test_no_command_shows_help_and_an_unknown_one_fails() -> None:
-    assert "Usage" in run().stdout + run().stderr
+    without = run()
+    assert "Usage" in without.stdout + without.stderr
     assert run("dance").returncode == 2
 
 
@@ -44,9 +44,10 @@ def test_the_demo_writes_what_it_says(tmp_path: Path) -> None:
     assert (folder / "overview.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_the_demo_keeps_results_and_messages_apart(tmp_path: Path) -> None:
-    finished = run("demo", "--samples", "60", "--epochs", "1", cwd=tmp_path)
-    assert finished.returncode == 0, finished.stderr
+def test_the_demo_keeps_results_and_messages_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    finished = CliRunner().invoke(app, ["demo", "--samples", "60", "--epochs", "1"])
+    assert finished.exit_code == 0, finished.stderr
     assert [line.split("  ")[0] for line in finished.stdout.splitlines()] == [
         "clusters found", "noise", "ARI with truth", "time", "results in",
     ]  # fmt: skip

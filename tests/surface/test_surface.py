@@ -11,13 +11,15 @@ from pathlib import Path
 import pytest
 
 import shade
+from tests.unmeasured import unmeasured
 
 ROOT = Path(__file__).parents[2]
 
 
 def loaded_after(statement: str) -> set[str]:
     code = f"import sys; {statement}; print(' '.join(sys.modules))"
-    output = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True).stdout
+    command = [sys.executable, "-c", code]
+    output = subprocess.run(command, env=unmeasured(), capture_output=True, check=True, text=True).stdout
     return set(output.split())
 
 

@@ -109,7 +109,7 @@ def recluster(
 
 def load_model(path: Path) -> Any:
     """Load a model file, or the one in a folder of results."""
-    from shade.estimator import load
+    from shade.loading import load
 
     try:
         return load(model_file(path))

@@ -38,10 +38,9 @@ def run_table(
     """Run the methods of a table; what is stored already is not run again, so stop and go on as you like."""
     from shade.experiments import Method, run_experiments
     from shade.experiments.methods import shorten
-    from shade.experiments.tables import methods_of
+    from shade.experiments.tables import method_of, methods_of
 
-    names = ["SHADE" if name == "SHADE_1nn" else name for name in _split(methods)]
-    chosen = [Method(name) for name in names] or methods_of(table)
+    chosen = [Method(method_of(name)) for name in _split(methods)] or methods_of(table)
     if epochs is not None:
         chosen = [shorten(method, epochs) for method in chosen]
     wanted = _split(datasets) or None

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from shade._arrays import AnyArray, FloatArray, SingleArray
 
 SLICE_ENTRIES = 1 << 22
+FEWEST_PIXELS = 64  # of a row of bytes that is taken for an image
+
+
+def choose_standardization(standardize: str | bool, rows: Any, sample_shape: tuple[int, ...]) -> str | bool:
+    """What "auto" is for these rows, of samples with this shape: "global" for images, else "feature"."""
+    if standardize != "auto":
+        return standardize
+    pixels = rows.dtype == np.uint8 and rows.shape[1] >= FEWEST_PIXELS
+    return "global" if len(sample_shape) > 1 or pixels else "feature"
 
 
 @dataclass(frozen=True)

@@ -66,7 +66,7 @@ def compare_choices(store: RunStore, table: str | None = None, of: int = 5) -> l
 
 
 def _choose(runs: list[Run], of: int) -> Choice:
-    found = 100.0 * np.array([run.ari_1nn or 0.0 for run in runs])
+    found = 100.0 * np.array([run.ari_assigned or 0.0 for run in runs])
     agreement = agreement_of([unpack_labels(run.assigned or b"") for run in runs])
     disco = np.array([np.nan if run.disco is None else run.disco for run in runs])
     noise = np.array([run.noise_share or 0.0 for run in runs])

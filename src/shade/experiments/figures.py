@@ -16,7 +16,7 @@ from shade.experiments.baselines import load_clustpy
 from shade.experiments.methods import Method, run_method
 from shade.experiments.samples import THREE_CLUSTERS, load_samples
 from shade.experiments.store import RunStore, unpack_labels
-from shade.experiments.tables import TABLES, Entry, compare_with_published
+from shade.experiments.tables import TABLES, Entry, compare_with_published, method_of
 from shade.metrics import dcsi_score, measure_agreement
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def _draw_embeddings(store: RunStore, device: str) -> Figure:
         ax = figure.add_subplot(*cells, place)
         plots.plot_embedding(outcome.embedding, samples.y, ax=ax)
         _tidy(ax, f"{title}, ARI {ari:.2f}")
-    _caption(figure, "Embeddings in the plane, by true cluster; ARI with noise put into the nearest cluster. One seed.")
+    _caption(figure, "Embeddings in the plane, by true cluster; ARI with noise put into clusters. One seed.")
     return figure
 
 
@@ -128,13 +128,14 @@ def _draw_sweep(table: str, label: str, log: bool) -> Callable[[RunStore, str], 
         from matplotlib.figure import Figure
 
         entries = [entry for entry in _entries(store, table) if entry.runs]
-        methods = list(dict.fromkeys(entry.method.removesuffix("_1nn") for entry in entries))
-        noisy = {entry.method for entry in entries if f"{entry.method}_1nn" in {other.method for other in entries}}
+        titles = {entry.method for entry in entries}
+        methods = list(dict.fromkeys(method_of(entry.method) for entry in entries))
         figure = Figure(figsize=(12.5, 4.2), layout="constrained")
         left, right = figure.subplots(1, 2)
         for metric, ax in (("ARI", left), ("noise recall", right), ("noise precision", right)):
             for place, method in enumerate(methods):
-                title = f"{method}_1nn" if metric == "ARI" and method in noisy else method
+                endings = ("_links", "_1nn", "") if metric == "ARI" else ("",)
+                title = next(f"{method}{ending}" for ending in endings if f"{method}{ending}" in titles)
                 chosen = [entry for entry in entries if (entry.metric, entry.method) == (metric, title)]
                 if not chosen:
                     continue
@@ -247,7 +248,7 @@ def _draw_har(store: RunStore, device: str) -> Figure:
             figure = Figure(figsize=(6.5 * len(runs), 4.8), layout="constrained")
             for ax, run in zip(np.atleast_1d(figure.subplots(1, len(runs))), runs, strict=True):
                 plots.plot_confusion(truth, unpack_labels(run.labels or b""), ax=ax, truth_names=HAR_NAMES)
-                ari = f"ARI {100 * (run.ari_1nn or 0.0):.1f} with noise in clusters"
+                ari = f"ARI {100 * (run.ari_assigned or 0.0):.1f} with noise in clusters"
                 ax.set_title(f"{dataset}, {_SETTINGS_OF[run.method]}, seed {run.seed}\n{ari}", fontsize="medium")
             return figure
     raise ShadeError(

@@ -51,8 +51,14 @@ def measure_run(
 
 def _measure(samples: BenchmarkSamples, outcome: Outcome, tree: DCTree | None) -> dict[str, object]:
     embedding = np.asarray(outcome.embedding, np.float64)
+    agreement = measure_agreement(samples.y, outcome.labels, outcome.assigned)
+    over_links = {}
+    if outcome.nearest is not None:
+        over_links = {"ari_links": agreement.ari_1nn, "nmi_links": agreement.nmi_1nn}
+        agreement = measure_agreement(samples.y, outcome.labels, outcome.nearest())
     return {
-        **asdict(measure_agreement(samples.y, outcome.labels, outcome.assigned)),
+        **asdict(agreement),
+        **over_links,
         "dcsi": dcsi_score(embedding, samples.y, squared=True),
         "disco": disco_score(embedding, outcome.labels, min_points=MIN_POINTS, tree=tree),
         "labels": pack_labels(outcome.labels),

@@ -254,7 +254,7 @@ def _result(run: Run) -> str:
     noise = run.noise_share or 0.0
     ari = "" if run.ari is None or noise == 0.0 else f" ({100 * run.ari:.1f} without noise)"
     return (
-        f"ARI {100 * (run.ari_1nn or 0.0):.1f}{ari}, {run.n_clusters} clusters, noise {100 * noise:.1f} %, "
+        f"ARI {100 * (run.ari_assigned or 0.0):.1f}{ari}, {run.n_clusters} clusters, noise {100 * noise:.1f} %, "
         f"{run.seconds:.1f} s"
     )
 

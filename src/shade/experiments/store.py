@@ -7,7 +7,7 @@ import sqlite3
 import zlib
 from collections.abc import Iterable
 from contextlib import closing
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,12 +31,14 @@ class Run:
     device, versions, finished : str
         Where, with which packages, and when it ran.
     ari … noise_precision
-        As in :class:`shade.metrics.Agreement`.
+        As in :class:`shade.metrics.Agreement`, noise put into the nearest cluster for those that end in "_1nn".
+    ari_links, nmi_links : float
+        The same with noise put into clusters over links, where the method does so.
     dcsi, disco : float
         Separability of the true clusters in the embedding, as the paper measures it, and the index of the clustering
         found that needs no truth.
     labels, assigned : bytes
-        Labels as `unpack_labels` reads them.
+        Labels as `unpack_labels` reads them; the latter with noise put into clusters as the method does.
     """
 
     table: str
@@ -56,6 +58,8 @@ class Run:
     nmi: float | None = None
     ari_1nn: float | None = None
     nmi_1nn: float | None = None
+    ari_links: float | None = None
+    nmi_links: float | None = None
     n_clusters: int | None = None
     noise_share: float | None = None
     noise_recall: float | None = None
@@ -70,12 +74,16 @@ class Run:
         """What no two rows have in common."""
         return self.table, self.dataset, self.method, self.key, self.seed
 
+    @property
+    def ari_assigned(self) -> float | None:
+        """ARI with noise put into clusters as the method does."""
+        return self.ari_1nn if self.ari_links is None else self.ari_links
 
-_COLUMNS = [field.name for field in fields(Run)]
-_NAMES = ", ".join(f'"{name}"' for name in _COLUMNS)
+
 _KIND = {"str": "TEXT", "int": "INTEGER", "float | None": "REAL", "int | None": "INTEGER", "bytes | None": "BLOB"}
+_COLUMNS = {field.name: f'"{field.name}" {_KIND[str(field.type)]}' for field in fields(Run)}
 _SCHEMA = f"""CREATE TABLE IF NOT EXISTS runs (
-  {", ".join(f'"{field.name}" {_KIND[str(field.type)]}' for field in fields(Run))},
+  {", ".join(_COLUMNS.values())},
   PRIMARY KEY ("table", dataset, method, key, seed)
 )"""
 
@@ -97,7 +105,9 @@ class RunStore:
         values = [_to_sqlite(getattr(run, name)) for name in _COLUMNS]
         marks = ", ".join("?" * len(values))
         with closing(self._connect()) as connection, connection:
-            connection.execute(f"INSERT OR REPLACE INTO runs ({_NAMES}) VALUES ({marks})", values)
+            for name in _COLUMNS.keys() - set(_columns_in(connection)):
+                connection.execute(f"ALTER TABLE runs ADD COLUMN {_COLUMNS[name]}")
+            connection.execute(f"INSERT OR REPLACE INTO runs ({_quote(_COLUMNS)}) VALUES ({marks})", values)
 
     def runs(self, table: str | None = None, dataset: str | None = None, method: str | None = None) -> list[Run]:
         """All runs, or those of a table, a dataset, a method."""
@@ -108,8 +118,10 @@ class RunStore:
         where = " AND ".join(f'"{name}" = ?' for name in given) or "1"
         order = '"table", dataset, method, key, seed'
         with closing(self._connect()) as connection:
-            rows = connection.execute(f"SELECT {_NAMES} FROM runs WHERE {where} ORDER BY {order}", list(given.values()))
-            return [Run(**dict(zip(_COLUMNS, row, strict=True))) for row in rows]
+            names = [name for name in _columns_in(connection) if name in _COLUMNS]
+            query = f"SELECT {_quote(names)} FROM runs WHERE {where} ORDER BY {order}"
+            rows = connection.execute(query, list(given.values()))
+            return [_read_run(dict(zip(names, row, strict=True))) for row in rows]
 
     def merge(self, others: Iterable[RunStore]) -> int:
         """Take over the runs of other files, such as those of other machines; returns how many."""
@@ -117,6 +129,23 @@ class RunStore:
         for run in runs:
             self.add(run)
         return len(runs)
+
+
+def _quote(names: Iterable[str]) -> str:
+    return ", ".join(f'"{name}"' for name in names)
+
+
+def _columns_in(connection: sqlite3.Connection) -> list[str]:
+    """The columns that a file has: one of an earlier version lacks some."""
+    return [row[1] for row in connection.execute("PRAGMA table_info(runs)")]
+
+
+def _read_run(row: dict[str, Any]) -> Run:
+    """A run from its row. At first the defaults had one way for noise, over links, under the names of the nearest."""
+    run = Run(**row)
+    if run.method == "default" and run.ari_links is None:
+        return replace(run, ari_links=run.ari_1nn, nmi_links=run.nmi_1nn, ari_1nn=None, nmi_1nn=None)
+    return run
 
 
 def pack_labels(labels: IntArray) -> bytes:

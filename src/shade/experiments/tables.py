@@ -24,11 +24,14 @@ FORMATS = ("text", "markdown", "csv")
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table: a method, and whether noise is left out of ARI and NMI or put into clusters first."""
+    """A column of a table: a method, and what is done with its noise for ARI and NMI.
+
+    Noise is left out (""), or put into the nearest cluster ("_1nn") or over links ("_links").
+    """
 
     title: str
     method: Method
-    without_noise: bool = False
+    noise: str = "_1nn"
 
 
 @dataclass(frozen=True)
@@ -67,7 +70,7 @@ class Entry:
 
 
 _COMPARED = (
-    Column("SHADE", Method("SHADE"), without_noise=True),
+    Column("SHADE", Method("SHADE"), noise=""),
     Column("SHADE_1nn", Method("SHADE")),
     *(Column(name, Method(name)) for name in ("DDC", "DipDECK", "DipEncoder", "DCN", "DEC", "IDEC")),
 )
@@ -77,7 +80,7 @@ _MAIN = tuple(name for name, info in DATASETS.items() if info.comparable and nam
 
 
 def _vary(parameter: str, title: str, values: Iterable[int]) -> tuple[Column, ...]:
-    return tuple(Column(f"{title}={v}", Method("SHADE", {parameter: v}), without_noise=True) for v in values)
+    return tuple(Column(f"{title}={v}", Method("SHADE", {parameter: v}), noise="") for v in values)
 
 
 #: The tables by the names they have in `published.csv`, and the sweeps behind the figures.
@@ -185,12 +188,17 @@ def _columns_beyond(spec: Table, runs: dict[tuple[str, str, str], list[Run]]) ->
     for name, key in dict.fromkeys((name, key) for _, name, key in runs if (name, key) not in has):
         stored = [run for (_, method, k), group in runs.items() if (method, k) == (name, key) for run in group]
         method = Method(name, json.loads(stored[0].parameters))
+        ways = ["_1nn"] if all(run.ari_links is None for run in stored) else ["_links", "_1nn"]
         if any(run.noise_share for run in stored):
-            beyond.append(Column(method.label, method, without_noise=True))
-            beyond.append(Column(f"{method.label}_1nn", method))
+            beyond += [Column(f"{method.label}{noise}", method, noise) for noise in ("", *ways)]
         else:
-            beyond.append(Column(method.label, method))
+            beyond.append(Column(method.label, method, ways[0]))
     return beyond
+
+
+def method_of(title: str) -> str:
+    """The method of a column, whatever is done with its noise."""
+    return title.removesuffix("_1nn").removesuffix("_links")
 
 
 def _summarize(table: str, dataset: str, metric: str, column: Column, runs: list[Run]) -> Entry:
@@ -205,14 +213,21 @@ def _summarize(table: str, dataset: str, metric: str, column: Column, runs: list
 
 def _reader_of(metric: str, column: Column) -> Callable[[Run], float | None]:
     """How a metric is read off a run, in percent but for the number of clusters."""
-    ending = "" if column.without_noise else "_1nn"
-    names = {"ARI": f"ari{ending}", "NMI": f"nmi{ending}", "DCSI": "dcsi", "k": "n_clusters", "noise": "noise_share"}
+    names = {
+        "ARI": f"ari{column.noise}",
+        "NMI": f"nmi{column.noise}",
+        "DCSI": "dcsi",
+        "k": "n_clusters",
+        "noise": "noise_share",
+    }
     name = names.get(metric, metric.replace(" ", "_"))
-    if metric.startswith("noise") and not column.without_noise:
+    if metric.startswith("noise") and column.noise:
         return lambda run: None  # told once a method, beside the figures of the points that are not noise
     scale = 1.0 if metric == "k" else 100.0
 
     def read(run: Run) -> float | None:
+        if column.noise == "_1nn" and run.ari_1nn is None and run.ari_links is not None:
+            return None  # stored before figures of both were taken
         value = getattr(run, name)
         return None if value is None else scale * float(value)
 
@@ -258,6 +273,8 @@ def _legend(entries: list[Entry]) -> str:
     )
     if any(not DATASETS[entry.dataset].comparable for entry in entries if entry.dataset in DATASETS):
         text += "\n* a part or a variant of a dataset: not comparable with published figures."
+    if any(entry.method.endswith("_links") for entry in entries):
+        text += "\n_1nn, _links: noise put into the nearest cluster, or over the links of the spanning trees."
     return text
 
 

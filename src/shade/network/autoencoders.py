@@ -16,6 +16,13 @@ from shade._validation import Whole
 CHANNELS = (32, 64, 128)
 
 
+def shape_for_network(network: object, sample_shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape of one sample as the network sees it: flat for linear layers; grey images get a channel."""
+    if isinstance(network, str):
+        return (1, *sample_shape) if len(sample_shape) == 2 else sample_shape
+    return sample_shape if isinstance(network, nn.Module) else (math.prod(sample_shape),)
+
+
 @runtime_checkable
 class Autoencoder(Protocol):
     """What training needs of a network."""

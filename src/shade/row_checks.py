@@ -1,0 +1,67 @@
+"""Rows that come to an estimator: numbers, finite, and with the columns of the rows it was fitted to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils.validation import validate_data
+
+from shade import _validation
+from shade._arrays import AnyArray
+from shade.data.row_sources import RowSource, as_source
+
+if TYPE_CHECKING:
+    from shade.estimator import SHADE
+
+
+def check_samples(model: SHADE, X: Any, *, reset: bool) -> Any:
+    """Check rows and flatten images; the shape of one sample is kept for the network."""
+    source = as_source(X)
+    X = _validation.to_numpy(X)
+    shape = tuple(getattr(X, "shape", ()))[1:] if source is None else source.sample_shape
+    if len(shape) > 1 and not reset and shape != model._sample_shape:
+        raise ValueError(f"X has samples of shape {shape}, but SHADE is expecting {model._sample_shape}.")
+    rows: Any
+    if source is not None:
+        rows = check_source(model, source, reset=reset)
+    else:
+        rows = check_rows(model, np.asarray(X).reshape(len(X), -1) if len(shape) > 1 else X, reset=reset)
+    if reset:
+        _validation.check_min_points(model.min_points, len(rows), 2, "SHADE")
+        model._sample_shape = shape if len(shape) > 1 else rows.shape[1:]
+        if isinstance(model.network, str) and len(model._sample_shape) not in (2, 3):
+            raise ValueError(
+                'network="conv" needs images of shape (n_samples, channels, height, width) or (n_samples, height, '
+                f"width). Got samples of shape {model._sample_shape} instead."
+            )
+    return rows
+
+
+def check_rows(estimator: Any, X: object, *, reset: bool) -> AnyArray:
+    """Check rows as scikit-learn does, with our words for what is not a number."""
+    checked = validate_data(
+        estimator, X, reset=reset, dtype="numeric", ensure_all_finite=False, ensure_min_samples=1, ensure_min_features=1
+    )
+    rows: AnyArray = _validation.check_finite(_validation.check_numeric(checked))
+    return rows
+
+
+def check_source(estimator: Any, source: RowSource, *, reset: bool) -> RowSource:
+    """Check the columns of data that is read later, by number and name, as scikit-learn does."""
+    n_features, names = source.shape[1], source.names
+    if reset:
+        estimator.n_features_in_ = n_features
+        vars(estimator).pop("feature_names_in_", None)
+        if names is not None:
+            estimator.feature_names_in_ = np.array(names, dtype=object)
+        return source
+    if n_features != estimator.n_features_in_:
+        raise ValueError(
+            f"X has {n_features} features, but {type(estimator).__name__} is expecting {estimator.n_features_in_} "
+            "features as input."
+        )
+    fitted = getattr(estimator, "feature_names_in_", None)
+    if names is not None and fitted is not None and list(fitted) != names:
+        raise ValueError("The feature names should match those that were passed during fit, in the same order.")
+    return source
