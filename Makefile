@@ -50,7 +50,7 @@ clean:
 
 # A stamp a set of extras: nothing is asked of the network again until the requirements change.
 $(VENV)/.plots: pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(RUN) -m pip install --quiet -c constraints.txt -e '.[plots]'
+	$(RUN) -m pip install --quiet -c constraints.txt -e '.[plots,report,io]'
 	touch $@
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python

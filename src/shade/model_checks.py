@@ -1,6 +1,7 @@
 """Whether the contents of a model file make sense together, so that nothing later reads where it must not.
 
-Hashes only tell that a file is as it was written. Who wrote it may have written anything.
+Hashes only tell that a file is as it was written. Who wrote it may have written anything. What follows from the rest is
+therefore found again: the clusters from the tree, and of the tree, from the points, how near each has its nearest.
 """
 
 from __future__ import annotations
@@ -10,14 +11,18 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
-from shade._arrays import AnyArray, BoolArray
+from shade._arrays import AnyArray, BoolArray, FloatArray
 from shade._errors import ModelFileError
+from shade.density.dc_tree import DCTree
 from shade.model_file import ModelContents
-from shade.stability.selection import FlatClustering
+from shade.stability.selection import FlatClustering, flatten_again
 from shade.stability.structure_tree import StructureTree
 
 MOST_FEATURES = 1 << 24  # of one sample, where no weights tell how many there are
+MOST_PAIRS = 1 << 22  # of points that are measured to check the tree
+TOLD = 1e-6  # of a squared distance, relative to the extent of the points: a device finds the tree in single precision
 ESTIMATORS = ("SHADE", "DCTreeClustering")
 TREE = {
     "order": np.int64, "reachability": np.float64, "left": np.int64, "right": np.int64, "height": np.float64,
@@ -28,6 +33,7 @@ CLUSTERING = {
     "persistence": np.float64, "limit": np.float64, "exemplars": np.int64,
 }  # fmt: skip
 LINKS = {"links": np.int32}  # files of the first versions have none
+DIMENSIONS = {"embedding": (2,), "links": (2,), "probe.embedding": (1, 2)}  # one row in files of the first versions
 PROBE = {"probe.row": np.float64, "probe.embedding": np.float32}  # files of the first versions have none
 
 
@@ -48,8 +54,11 @@ def check_contents(contents: ModelContents) -> None:
     _require(set(arrays) == set(kinds), f"it holds the arrays {sorted(arrays)!s:.400}, not {sorted(kinds)}")
     for name, kind in kinds.items():
         _require(arrays[name].dtype == kind, f"{name} is of {arrays[name].dtype}, not {np.dtype(kind)}")
-        dimensions = 2 if name in ("embedding", "links") else 1
-        _require(arrays[name].ndim == dimensions, f"{name} has {arrays[name].ndim} dimensions, not {dimensions}")
+        dimensions = DIMENSIONS.get(name, (1,))
+        _require(
+            arrays[name].ndim in dimensions and arrays[name].size >= (name in PROBE),
+            f"{name} has shape {arrays[name].shape}, not {' or '.join(map(str, dimensions))} dimensions",
+        )
     n, columns = arrays["embedding"].shape
     _require(n >= 2 and columns >= 1, f"the embedding has shape {(n, columns)}")
     _require(np.isfinite(arrays["embedding"]), "the embedding has values that are no numbers")
@@ -57,7 +66,7 @@ def check_contents(contents: ModelContents) -> None:
     if deep:
         _check_standardizer(arrays["standardizer.mean"], arrays["standardizer.scale"], features)
         if "probe.row" in arrays:
-            sizes = len(arrays["probe.row"]), len(arrays["probe.embedding"])
+            sizes = len(arrays["probe.row"]), arrays["probe.embedding"].shape[-1]
             _require(sizes == (features, columns), f"the probe has {sizes} columns, not {(features, columns)}")
     else:
         _require(features == columns and not contents.tensors, f"it has {columns} columns, not {features}")
@@ -73,14 +82,11 @@ def check_contents(contents: ModelContents) -> None:
     _require(n - len(np.unique(background)) >= 2, "there is nothing but background")
 
 
-def check_clusters(tree: StructureTree, clustering: FlatClustering) -> None:
-    """Check that clusters are branches of the tree, and join points at distances at which it has them apart."""
+def check_clusters(tree: StructureTree, clustering: FlatClustering, background: BoolArray) -> None:
+    """Check that clusters are branches of the tree, and that all that is said of them and the rows follows from it."""
     n, k, merges = len(tree.order), clustering.n_clusters, tree.merges
     top = max(float(merges.height[-1]), merges.floor)
     _require(clustering.limit <= np.nextafter(top, np.inf), "there are clusters with a limit above the tree")
-    if k == 1:  # everything but what is background, whether a branch or not
-        _require(clustering.limit > 0, "the cluster has no limit")
-        return
     labels = clustering.labels[tree.order]
     positions = np.flatnonzero(labels >= 0)
     first, last = np.full(k, n), np.full(k, -1)
@@ -91,8 +97,50 @@ def check_clusters(tree: StructureTree, clustering: FlatClustering) -> None:
     wanted = first * (n + 1) + last + 1
     places = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
     whole = np.bincount(labels[positions], minlength=k) == last + 1 - first
-    _require((keys[places] == wanted) & whole, "there are clusters that are no branches of the tree")
-    _require(clustering.limit > merges.height[found[places]], "there are clusters with a limit below their branch")
+    nodes, branches = found[places], (keys[places] == wanted) & whole
+    if k > 1 or branches.all():
+        _require(branches, "there are clusters that are no branches of the tree")
+        _require(clustering.limit > merges.height[nodes], "there are clusters with a limit below their branch")
+    else:  # everything but what is background, which need be no branch
+        _require(clustering.limit > 0, "the cluster has no limit")
+        nodes = np.array([len(merges.height) - 1])
+    again = flatten_again(tree, nodes, clustering).without(background).to_arrays()
+    for name, values in clustering.to_arrays().items():
+        same = values.shape == again[name].shape and np.allclose(values, again[name], 1e-6, 1e-9, equal_nan=True)
+        _require(same, f"the {name} of the clusters are not those that the tree gives")
+
+
+def check_points(points: FloatArray, tree: DCTree, background: BoolArray, min_points: int) -> None:
+    """Check that rows have in the tree the nearest that they have among the points: all, or a sample of many rows.
+
+    A row merges where it reaches its nearest, so not below its core distance. Among the sample it reaches none earlier,
+    and exactly then if the sample is all rows. Distances are compared as far as single precision tells them.
+    """
+    rows = np.flatnonzero(~background)
+    _require(len(rows) >= min_points, f"there are {len(rows)} rows without background, fewer than min_points")
+    with np.errstate(over="ignore", invalid="ignore"):
+        centred = points[rows] - points[rows].mean(axis=0)
+        extent = float(np.abs(centred).max()) or 1.0
+        centred /= extent
+    _require(np.isfinite(centred), "there are points too far apart")
+    first_merge = np.empty(2 * tree.n_points)
+    first_merge[tree.left] = first_merge[tree.right] = tree.height
+    sample = np.unique(np.linspace(0, len(rows) - 1, min(len(rows), max(16, MOST_PAIRS // len(rows)))).astype(np.int64))
+    squares = np.empty((len(sample), len(sample)))
+    core = np.empty(len(sample))
+    for place, row in enumerate(sample):
+        distances = cdist(centred[row : row + 1], centred, "sqeuclidean")[0]
+        squares[place] = distances[sample]
+        core[place] = np.partition(distances, min_points - 1)[min_points - 1]
+    reach = np.maximum(squares, np.maximum(core, core[:, None]))
+    np.fill_diagonal(reach, np.inf)
+    least, most = core, reach.min(axis=1)
+    if len(sample) == len(rows):
+        least = most
+    with np.errstate(over="ignore"):
+        merged = np.square(first_merge[rows[sample]] / extent)
+    wrong = (merged < least - TOLD * (1.0 + least)) | (merged > most + TOLD * (1.0 + most))
+    _require(~wrong, "the tree is not of the points")
 
 
 def _check_description(description: Mapping[str, Any]) -> None:

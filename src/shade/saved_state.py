@@ -13,7 +13,7 @@ from shade._arrays import FloatArray, SingleArray
 from shade._errors import ModelFileError
 from shade.data.standardize import Standardizer
 from shade.density.dc_tree import DCTree
-from shade.model_checks import check_clusters, check_contents
+from shade.model_checks import check_clusters, check_contents, check_points
 from shade.model_file import ModelContents
 from shade.network.autoencoders import outline_network
 from shade.network.inference import encode_rows
@@ -24,7 +24,8 @@ from shade.stability.selection import FlatClustering
 if TYPE_CHECKING:
     from shade.estimator import SHADE
 
-SAME = 1e-5  # relative: a row is embedded in double precision and rounded to single
+SAME = 1e-6  # relative: rows are embedded in double precision and rounded to single
+PROBES = 16
 NOT_SAVED = ("callbacks", "device")  # functions cannot be saved, and a model moves between machines
 
 
@@ -55,9 +56,9 @@ def contents_of(model: Any) -> ModelContents:
     }
     if networks:
         arrays |= {"standardizer.mean": model._standardizer.mean, "standardizer.scale": model._standardizer.scale}
-        # A made-up row, by which a loaded model shows that it embeds as the saved one did.
+        # A made-up row, by which and by others made of it a loaded model shows that it embeds as the saved one did.
         row = model._standardizer.undo(np.cos(np.arange(model.n_features_in_)))
-        arrays |= {"probe.row": row, "probe.embedding": _embed(model, row)}
+        arrays |= {"probe.row": row, "probe.embedding": _embed_probes(model, row, PROBES)}
     return ModelContents(description, tensors, arrays)
 
 
@@ -94,7 +95,8 @@ def restore(model: Any, contents: ModelContents) -> None:
     model._background[arrays["background"]] = True
     model.structure_tree_ = model._structure_of(model.dc_tree_)
     clustering = FlatClustering.from_arrays(_part(arrays, "clustering."))
-    check_clusters(model.structure_tree_, clustering)
+    check_points(model._training.points, model.dc_tree_, model._background, model.min_points)
+    check_clusters(model.structure_tree_, clustering, model._background)
     model._set_clustering(clustering)
     if "links" in arrays:
         model._links = arrays["links"]
@@ -143,18 +145,20 @@ def _restore_embedding(model: SHADE, contents: ModelContents) -> None:
             raise ModelFileError(f"The weights {name!r:.80} in the model file have values that are no numbers.")
     model._networks = [_restore_network(model, _part(tensors, f"{member}.")) for member in range(model.ensemble)]
     row = arrays.get("probe.row", np.resize(model._standardizer.mean, model.n_features_in_))
-    found, columns = _embed(model, row), model._n_features_out
-    if len(found) != columns:
-        raise ModelFileError(f"The networks embed into {len(found)} columns, the embedding has {columns}.")
-    expected = arrays.get("probe.embedding", found)
+    expected = np.atleast_2d(arrays.get("probe.embedding", np.empty((0, model._n_features_out), np.float32)))
+    found, columns = _embed_probes(model, row, max(1, len(expected))), model._n_features_out
+    if found.shape[1] != columns:
+        raise ModelFileError(f"The networks embed into {found.shape[1]} columns, the embedding has {columns}.")
+    expected = expected if len(expected) else found
     if not np.allclose(found, expected, rtol=SAME, atol=SAME * float(np.abs(expected).max()), equal_nan=True):
         raise ModelFileError("The networks do not embed as they did when the model was saved: they are not the same.")
 
 
-def _embed(model: SHADE, row: FloatArray) -> SingleArray:
-    """One row in the embedding."""
-    sample = torch.from_numpy(model._standardizer.apply(row[None])).reshape(1, *model._network_shape())
-    return np.hstack([encode_rows(network, sample, torch.device("cpu")).numpy()[0] for network in model._networks])
+def _embed_probes(model: SHADE, row: FloatArray, number: int) -> SingleArray:
+    """A row in the embedding, and others that are that row, once it is standardised, times waves of other lengths."""
+    waves = np.cos(np.outer(np.arange(number), np.arange(model.n_features_in_))).astype(np.float32)
+    samples = torch.from_numpy(model._standardizer.apply(row[None]) * waves).reshape(number, *model._network_shape())
+    return np.hstack([encode_rows(network, samples, torch.device("cpu")).numpy() for network in model._networks])
 
 
 def _restore_network(model: SHADE, weights: dict[str, torch.Tensor]) -> torch.nn.Module:

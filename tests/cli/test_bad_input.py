@@ -1,13 +1,16 @@
 """What cannot work: one clear line, the exit code of the list, and nothing left under the final name."""
 
 import os
+import pickle
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tests.cli.commands import QUICK, run
+from tests.estimators.mutations import MARK, MEMBERS, Payload, forge, npy, pack, parts_of, unpack
 
 TEXT = "name,city\nAnna,Oslo\nBert,Rome\n"
 
@@ -31,6 +34,7 @@ def refused(code: int, expected: str, *arguments: object) -> None:
         ("ragged.csv", "x,y\n1,2\n3\n", "Expected 2 columns, got 1"),
         ("text.csv", TEXT, "--drop name --drop city"),
         ("holes.csv", "x,y\n1,2\n,3\n4,5\n", "--missing mean"),
+        ("nan.csv", "x,y\n1,2\nnan,3\ninf,5\n", "lacks 2 values in 2 of 3 rows"),
         ("few.csv", "x,y\n1,2\n4,3\n", "n_samples = 2, fewer than min_points = 5"),
         ("large.csv", "x\n" + "1e308\n-1e308\n" * 5, "too large"),
         ("broken.npz", "no zip", "cannot be read as arrays"),
@@ -105,13 +109,41 @@ def test_bad_model_files(fitted: Path, table: Path, tmp_path: Path) -> None:
     refused(4, "No such file", "predict", tmp_path / "none.shade", table)
     refused(4, "holds no model.shade", "info", tmp_path)
     refused(4, "does not begin like one", "info", table)
-    whole = (fitted / "model.shade").read_bytes()
-    (tmp_path / "cut.shade").write_bytes(whole[:-100])
-    refused(4, "The model file is damaged", "predict", tmp_path / "cut.shade", table)
-    changed = bytearray(whole)
-    changed[len(whole) // 2] ^= 4
-    (tmp_path / "changed.shade").write_bytes(changed)
-    refused(4, "", "info", tmp_path / "changed.shade")
+
+
+def bad_model_files(whole: bytes) -> Iterator[tuple[str, bytes]]:
+    """What a line must say, and a file that was damaged or made with bad intent."""
+    members = unpack(whole)
+    for start, stop in parts_of(whole):
+        yield "model file", whole[: (start + stop) // 2]
+    for start, stop in parts_of(whole)[1:-1]:  # what is neither a member nor its name may hold a time, say
+        flipped = bytearray(whole)
+        flipped[(start + stop) // 2] ^= 4
+        yield "model file", bytes(flipped)
+    for name, other in zip(MEMBERS, (*MEMBERS[1:], MEMBERS[0]), strict=True):
+        yield "model file", pack({**members, name: members[other], other: members[name]})
+        for named in (f"../{name}", f"/tmp/{name}"):
+            yield "model file", pack({named if key == name else key: data for key, data in members.items()})
+    pickled = pickle.dumps(Payload())
+    array = npy("{'descr': '|O', 'fortran_order': False, 'shape': (1,), }", pickle.dumps(np.array([Payload()])))
+    inner = unpack(members["arrays.npz"])
+    yield "manifest", pack({**members, "manifest.json": pickled})
+    yield "network.safetensors", forge(members, network=pickled)
+    yield "arrays.npz", forge(members, arrays=pickled)
+    yield "embedding", forge(members, arrays=pack({**inner, "embedding.npy": array}))
+
+
+@pytest.mark.parametrize("command", ["info", "predict", "report"])
+def test_damaged_and_malicious_model_files(
+    fitted: Path, table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    bad = tmp_path / "bad.shade"
+    arguments = {"info": [], "predict": [table, "--missing", "mean", "-o", "labels.csv"], "report": ["--to", "r.html"]}
+    for expected, data in bad_model_files((fitted / "model.shade").read_bytes()):
+        bad.write_bytes(data)
+        refused(4, expected, command, bad, *arguments[command])
+        assert [path.name for path in tmp_path.iterdir()] == ["bad.shade"], MARK
 
 
 def test_a_full_disk(table: Path, fitted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,8 +1,13 @@
 """Damaged and forged model files, each loaded and used: python -m tests.estimators.mutations 2000
 
 So many files of each of three models are tried, in a process whose memory is bounded. A file that was damaged must be
-refused or load to the same predictions. A forged one, whose hashes fit its changed contents, may be another valid
-model: it must be refused, or predict without harm.
+refused or load to the same predictions. A forged one, whose hashes fit its changed contents, must be refused too, or
+predict without harm. What is not noticed of forged files:
+
+- a weight that was changed in its last bits, so that sixteen made-up rows embed as before to six digits;
+- what no prediction reads: weights of the decoder, links by which noise is put into clusters, history, versions;
+- rows that moved a little in a model of more than two thousand, where the tree is compared with a sample of them;
+- a file in which everything was made anew so that it fits, which is another model.
 """
 
 import hashlib

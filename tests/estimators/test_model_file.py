@@ -203,9 +203,20 @@ def test_absurd_networks_are_refused_before_memory_is_taken(tmp_path: Path) -> N
     ("name", "change", "expected"),
     [
         ("clustering.labels", lambda labels: np.roll(labels, 1), "clusters that are no branches of the tree"),
+        ("clustering.labels", lambda labels: np.where(labels < 0, -1, labels.max() - labels), "the labels of the cl"),
+        ("clustering.outlier_scores", lambda scores: scores / 2, "the outlier_scores of the clusters are not those"),
+        ("clustering.exemplars", lambda rows: rows[1:], "the exemplars of the clusters are not those"),
         ("clustering.limit", lambda limit: limit / 1e3, "a limit below their branch"),
         ("clustering.limit", lambda limit: limit * 1e3, "a limit above the tree"),
         ("standardizer.scale", lambda scale: scale * 2, "do not embed as they did when the model was saved"),
+        ("embedding", lambda points: np.roll(points, 1, axis=0), "the tree is not of the points"),
+        ("embedding", lambda points: 0 * points, "the tree is not of the points"),
+        (
+            "embedding",
+            lambda points: points + np.float32(0.01) * (points == points[5]),
+            "the tree is not of the points",
+        ),
+        ("probe.embedding", lambda embedded: embedded[:, 1:], r"the probe has \(8, 5\) columns, not \(8, 6\)"),
         ("probe.row", lambda row: row[1:], r"the probe has \(7, 6\) columns, not \(8, 6\)"),
     ],
 )

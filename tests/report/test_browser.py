@@ -18,7 +18,7 @@ from shade.report import write_report
 DESKTOP, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
 
 SHORTHAND = """
-window.model = name => Bokeh.documents[0].get_model_by_name(name);
+window.model = name => Bokeh.documents.map(document => document.get_model_by_name(name)).find(Boolean);
 window.view = name => Bokeh.index.find_one(model(name));
 null
 """
@@ -73,7 +73,12 @@ def wait_until(page, condition: str, most: int = 200) -> None:
     pytest.fail(f"{condition} did not come true")
 
 
+def settle(page) -> None:
+    wait_until(page, "document.getElementById('main').getAttribute('aria-busy') === 'false'")
+
+
 def pixels_of(page) -> np.ndarray:
+    settle(page)
     page.wait_for_timeout(150)  # a frame or two, in which what was asked for is painted
     encoded = page.evaluate("document.getElementById('scatter').toDataURL('image/png').split(',')[1]")
     with Image.open(BytesIO(base64.b64decode(encoded))) as picture:
@@ -108,6 +113,7 @@ def drag(page, frame, start: tuple[float, float], stop: tuple[float, float]) -> 
     page.mouse.move(x1, y1, steps=3)
     page.mouse.up()
     page.wait_for_timeout(150)
+    settle(page)
 
 
 def n_selected(page) -> int:
@@ -202,6 +208,7 @@ def test_the_slider_recolours_everything(open_page, table_file, table_model, tab
     page.keyboard.press("Home")
     page.keyboard.press("ArrowRight")
     wait_until(page, "document.getElementById('number-value').textContent === '2'")
+    settle(page)
     other = table_model.recluster(n_clusters=2)
     sizes = page.eval_on_selector_all(
         "#cluster-rows tr:not([data-label='-1'])", "rows => rows.map(row => parseInt(row.cells[1].innerText))"

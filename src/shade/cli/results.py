@@ -101,3 +101,5 @@ def show_results(summary: dict[str, Any], output: Path | None, *, as_json: bool)
         typer.echo(f"time            {summary['seconds']:.1f} s")
     if output is not None:
         typer.echo(f"results in      {output}/")
+        if (output / REPORT_NAME).exists():
+            typer.echo(f"to look at      {output / REPORT_NAME}")

@@ -172,9 +172,10 @@ def describe_run(model: Any, samples: KnownSamples) -> dict[str, Any]:
     }
     if history:
         facts["Embedding"] = f"{model.embedding_.shape[1]} dimensions"
-        networks = getattr(model, "ensemble", 1)
-        trained = f"{networks} networks, " if networks > 1 else ""
-        facts["Training"] = f"{trained}{len(history):,} epochs in {format_seconds(seconds)}"
+        networks = len({record.get("network", 0) for record in history})
+        epochs, took = f"{len(history) // networks:,} epochs", format_seconds(seconds / networks)
+        # Networks may have trained side by side, so their times do not add up to one that anybody waited.
+        facts["Training"] = f"{networks} networks, {epochs} in {took} each" if networks > 1 else f"{epochs} in {took}"
     parameters = {
         name: shorten(str(value), 200)
         for name, value in model.get_params(deep=False).items()

@@ -3,10 +3,34 @@
 const MOST_LISTED = 60;
 const pointer = { x: 0, y: 0, pressed: false };
 const farthestOutside = mostOutlying(12);
+const placeOfExemplar = new Map(data.thumbnails ? data.thumbnails.exemplars.rows.map((row, place) => [row, place]) : []);
 const element = (id) => document.getElementById(id);
 const count = (value) => value.toLocaleString("en");
 const percent = (share) => `${(100 * share).toFixed(share > 0 && share < 0.0995 ? 1 : 0)} %`;
 const short = (value) => (Math.abs(value) >= 1e5 || (value !== 0 && Math.abs(value) < 1e-3) ? value.toExponential(2) : Number(value.toPrecision(4)).toString());
+
+const nextTask = () => new Promise((resolve) => setTimeout(resolve, 0));
+let pieces = [];
+let working = false;
+
+// Work that would be felt if done at once, a piece a frame; newer work takes the place of what is left of older.
+function workInPieces(work) {
+  pieces = work;
+  element("main").setAttribute("aria-busy", "true");
+  if (!working) requestAnimationFrame(workOnPiece);
+  working = true;
+}
+
+function workOnPiece() {
+  if (pieces.length) pieces.shift()();
+  working = pieces.length > 0;
+  element("main").setAttribute("aria-busy", String(working));
+  if (working) requestAnimationFrame(workOnPiece);
+}
+
+function finishPieces() {
+  while (pieces.length) pieces.shift()();
+}
 
 // An element with attributes and children; text is only ever set as text.
 function make(tag, attributes = {}, ...children) {
@@ -24,8 +48,8 @@ function thumbnailOf(row, height) {
   if (!data.thumbnails) return null;
   const { exemplars, everything } = data.thumbnails;
   let sheet = exemplars;
-  let place = exemplars.rows.indexOf(row);
-  if (place < 0) {
+  let place = placeOfExemplar.get(row);
+  if (place === undefined) {
     if (row % everything.step) return null;
     [sheet, place] = [everything, row / everything.step];
   }
@@ -93,9 +117,10 @@ function chooseCluster(label, more) {
 }
 
 function choose(test) {
+  finishPieces();
   selectWhere(test);
-  lightUpPictures();
   showSelection();
+  workInPieces([repaintScatter, paintBars, paintTree]);
 }
 
 function showSelection() {
@@ -157,10 +182,20 @@ function showNumber(number) {
   element("number").setAttribute("aria-valuetext", `${k} clusters`);
   element("fitted").disabled = state.number === 0;
   element("fitted").title = `${data.fitted.length} clusters`;
-  fillTable();
-  paintPictures();
-  showSelection();
-  describePictures();
+  workInPieces([
+    repaintScatter,
+    paintNames,
+    () => { fillTable(); showSelection(); },
+    paintBars,
+    () => { paintTree(); paintStability(); },
+    describePictures,
+  ]);
+}
+
+function showTheme(dark) {
+  useTheme(dark);
+  paintTheme();
+  showNumber(state.number);
 }
 
 function describePictures() {
@@ -183,8 +218,13 @@ function describePictures() {
   element("stability-text").textContent = `Line chart of total stability for 1 to ${data.stability.length} clusters, highest for ${best}; shown are ${k}.`;
 }
 
-function download() {
-  const blob = new Blob([selectionAsCsv()], { type: "text/csv;charset=utf-8" });
+async function download() {
+  const parts = [];
+  for (const part of selectionAsCsv()) {
+    parts.push(part);
+    await nextTask();
+  }
+  const blob = new Blob(parts, { type: "text/csv;charset=utf-8" });
   const link = make("a", { href: URL.createObjectURL(blob), download: state.nSelected ? "selection.csv" : "clusters.csv" });
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 10000);
@@ -196,30 +236,29 @@ function useTheme(dark) {
   element("theme").setAttribute("aria-pressed", String(dark));
 }
 
-function start() {
-  const bokeh = window.Bokeh.documents.find((candidate) => candidate.get_model_by_name("positions"));
-  if (!bokeh || !bokeh.is_idle) return setTimeout(start, 10); // before its first layout Bokeh would paint in the wrong place
-  findModels(bokeh);
+async function start() {
+  for (const name of Object.keys(data.pictures).reverse()) { // the first takes longest, so that it is a simple one
+    await nextTask();
+    await drawPicture(name);
+  }
+  findModels();
+  await nextTask();
   startScatter(models.figures.embedding, thinNames);
   listenToPictures({ choose, hover, ask: showNumber });
   element("number").max = data.numbers.length;
-  let wanted = null;
-  element("number").addEventListener("input", () => {
-    // A slider speaks faster than many points can be painted: only the last word of a frame counts.
-    if (wanted === null) requestAnimationFrame(() => { const number = wanted; wanted = null; showNumber(number); });
-    wanted = Number(element("number").value);
-  });
+  element("number").addEventListener("input", () => showNumber(Number(element("number").value)));
   element("fitted").addEventListener("click", () => showNumber(0));
   element("clear").addEventListener("click", () => choose(() => false));
   element("download").addEventListener("click", download);
-  element("theme").addEventListener("click", () => { useTheme(!state.dark); paintTheme(); showNumber(state.number); });
+  element("theme").addEventListener("click", () => showTheme(!state.dark));
   document.addEventListener("keydown", (event) => { if (event.key === "Escape") choose(() => false); });
   document.addEventListener("pointermove", (event) => Object.assign(pointer, { x: event.clientX, y: event.clientY, pressed: event.buttons > 0 }), { passive: true });
   const preferred = window.matchMedia("(prefers-color-scheme: dark)");
-  preferred.addEventListener("change", () => { useTheme(preferred.matches); paintTheme(); showNumber(state.number); });
+  preferred.addEventListener("change", () => showTheme(preferred.matches));
+  await nextTask();
   paintTheme();
   showNumber(0);
-  document.documentElement.dataset.ready = "yes";
+  pieces.push(() => { document.documentElement.dataset.ready = "yes"; });
 }
 
 useTheme(window.matchMedia("(prefers-color-scheme: dark)").matches);

@@ -70,18 +70,19 @@ def write_report(
     known = check_samples(samples, len(model.labels_))
     try:
         from shade.report import contents
-        from shade.report.pictures import embed_pictures
+        from shade.report.pictures import describe_pictures, drawing_library
     except ImportError as error:
         raise ImportError("Reports need bokeh: pip install 'shade-clustering[report]'") from error
     flat, axes = flatten_points(contents.points_of(model))
     data = contents.gather_contents(model, known, flat, axes)
     run = contents.describe_run(model, known)
-    script, pictures, library = embed_pictures(model, flat, data)
-    scripts = [library, "\n".join(["(function () {", '"use strict";', *map(_asset, PROGRAM), "})();"]), script]
-    heading = title or f"{run['facts']['Estimator']} found {model.n_clusters_} clusters"
+    data["pictures"] = describe_pictures(model, flat, data)
+    scripts = [drawing_library(), "\n".join(["(function () {", '"use strict";', *map(_asset, PROGRAM), "})();"])]
+    where = f" in {run['source']}" if run["source"] else ""
+    heading = title or f"{run['facts']['Estimator']} found {model.n_clusters_} clusters{where}"
     page = _render(
         title=heading, style=_asset("page.css"), scripts=scripts, script_hashes=" ".join(map(_hash, scripts)),
-        pictures=pictures, data=_as_json(data), losses_text=_describe_losses(model),
+        trained="losses" in data["pictures"], data=_as_json(data), losses_text=_describe_losses(model),
         made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"), **run,
     )  # fmt: skip
     return _write_aside(Path(path), page)
@@ -95,7 +96,6 @@ def _render(**values: Any) -> str:
     for name in ("style", "data", "script_hashes"):
         values[name] = Markup(values[name])
     values["scripts"] = [Markup(script) for script in values["scripts"]]
-    values["pictures"] = {name: Markup(picture) for name, picture in values["pictures"].items()}
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=False)
     return environment.from_string(_asset("page.html")).render(**values)
 

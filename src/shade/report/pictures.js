@@ -1,19 +1,31 @@
 // The pictures: Bokeh draws them, this fills, recolours and listens to them.
 
-const MOST_NAMES = 40;
+const MOST_NAMES = 120;
 let models = null;
 let placedNames = [];
 let barHeights = { key: "" };
 
-function findModels(document) {
-  const get = (name) => document.get_model_by_name(name);
+// Let Bokeh draw one picture, and wait until it has found its place.
+async function drawPicture(name) {
+  await window.Bokeh.embed.embed_item(data.pictures[name], `${name}-picture`);
+  const drawn = window.Bokeh.documents.find((document) => document.get_model_by_name(name));
+  while (!drawn.is_idle) await nextTask();
+}
+
+function findModels() {
+  const get = (name) => window.Bokeh.documents.map((document) => document.get_model_by_name(name)).find(Boolean);
   models = {
     names: get("names"), nameLabels: get("name-labels"), bars: get("bars"), chosen: get("chosen"),
-    candidates: get("candidates"), totals: get("totals"), current: get("current"), colours: get("colours"), positions: get("positions"),
-    figures: Object.fromEntries(
-      ["embedding", "reachability", "tree", "stability", "losses"].map((name) => [name, get(name)]).filter(([, figure]) => figure),
-    ),
+    candidates: get("candidates"), current: get("current"), colours: get("colours"), positions: get("reachability").x_range,
+    figures: Object.fromEntries(Object.keys(data.pictures).map((name) => [name, get(name)])),
   };
+}
+
+// Two pictures over the same points show the same of them.
+function linkRanges(first, second) {
+  for (const [from, to] of [[first, second], [second, first]]) {
+    for (const end of ["start", "end"]) from.properties[end].change.connect(() => to.setv({ start: from.start, end: from.end }));
+  }
 }
 
 function colourOf(label) {
@@ -21,15 +33,6 @@ function colourOf(label) {
   return label < 0 ? data.noise[theme] : data.palette[theme][label % data.palette[theme].length];
 }
 
-function paintPictures() {
-  const palette = data.palette[state.dark ? "dark" : "light"];
-  models.colours.setv({ palette, low: 0, high: palette.length, low_color: colourOf(-1) });
-  repaintScatter();
-  paintNames();
-  paintBars();
-  paintTree();
-  paintStability();
-}
 
 // The number of each cluster, in the middle of its strongest points.
 function paintNames() {
@@ -139,13 +142,9 @@ function paintStability() {
   models.current.data = known ? { x: [number], y: [data.stability[number - 1]] } : { x: [], y: [] };
 }
 
-function lightUpPictures() {
-  repaintScatter();
-  paintBars();
-  paintTree();
-}
-
 function paintTheme() {
+  const palette = data.palette[state.dark ? "dark" : "light"];
+  models.colours.setv({ palette, low: 0, high: palette.length, low_color: colourOf(-1) });
   const [text, muted, line, card] = ["--text", "--muted", "--line", "--card"].map((name) =>
     getComputedStyle(document.documentElement).getPropertyValue(name).trim());
   scatter.page = card;
@@ -168,6 +167,7 @@ function paintTheme() {
 // Tell `choose` of points chosen in a picture, `hover` of the point below the pointer, `ask` of a number of clusters.
 function listenToPictures({ choose, hover, ask }) {
   const { embedding } = models.figures;
+  linkRanges(models.figures.reachability.x_range, models.figures.tree.x_range);
   embedding.on_event("selectiongeometry", ({ geometry, final }) => {
     if (!final) return;
     const { x0, x1, y0, y1, x: xs, y: ys } = geometry;
@@ -208,7 +208,7 @@ function listenToPictures({ choose, hover, ask }) {
   if (window.matchMedia("(pointer: coarse)").matches) {
     // Dragging a finger over a picture scrolls the page until a tool is picked.
     for (const figure of Object.values(models.figures)) {
-      for (const tool of figure.toolbar.tools) if (tool.active ) tool.active = false;
+      for (const tool of figure.toolbar.tools) if (tool.active) tool.active = false;
     }
   }
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from bokeh.embed import components
+from bokeh.embed import json_item
 from bokeh.models import (
     BoxSelectTool,
     ColumnDataSource,
@@ -104,7 +104,7 @@ def draw_stability(totals: list[float]) -> figure:
     """Total stability of the best clustering with each number of clusters."""
     numbers = np.arange(1, len(totals) + 1)
     plot = _new_figure("stability", 230, x_range=Range1d(0.5, len(totals) + 0.5), tools=[])
-    plot.y_range.start = 0
+    plot.y_range.start = min(0.0, *totals) - 0.03 * np.ptp([0.0, *totals])  # so that no mark is cut by the axis
     plot.line(numbers, totals, line_width=1.5, line_color="#888888")
     source = ColumnDataSource({"x": numbers, "y": totals}, name="totals")
     plot.scatter("x", "y", source=source, size=7 if len(totals) <= 60 else 4, fill_color="#888888", line_color=None)
@@ -136,7 +136,7 @@ def draw_losses(history: list[dict[str, float]]) -> figure:
             plot.scatter(epochs, series, size=6, fill_color=line.glyph.line_color, line_color=None)
     plot.add_layout(plot.legend[0], "above")
     plot.legend.orientation, plot.legend.border_line_color, plot.legend.background_fill_color = "horizontal", None, None
-    plot.legend.padding = plot.legend.margin = 2
+    plot.legend.padding, plot.legend.margin, plot.legend.spacing = 2, 2, 16
     if not log:
         plot.y_range.start = 0
     plot.xaxis.axis_label, plot.yaxis.axis_label = "Epoch", "Loss"
@@ -185,27 +185,31 @@ def _first_view(flat: FloatArray) -> FloatArray:
     )
 
 
-def embed_pictures(model: Any, flat: FloatArray, data: dict[str, Any]) -> tuple[str, dict[str, str], str]:
-    """The script that draws the pictures, the place of each in the page, and the drawing library itself."""
+def describe_pictures(model: Any, flat: FloatArray, data: dict[str, Any]) -> dict[str, Any]:
+    """The pictures as Bokeh reads them, each a document of its own: it is drawn in one go, and all would be felt."""
     tree = model.structure_tree_
     ends = np.concatenate([tree.death, tree.birth[np.isfinite(tree.birth)], tree.merges.height[-1:]])
     reachability = model.dc_tree_.reachability[1:]
     log = spans_decades(ends) or bool(ends.max() > FAR_WALL * np.median(reachability) > 0)
     top = float(ends.max()) or 1.0
     low = float(ends[ends > 0].min()) / 1.3 if log else 0.0
+    first_split = float(tree.birth[np.isfinite(tree.birth)].max(initial=0.0)) or top  # above it there is but the root
     mapper = LinearColorMapper(
         palette=data["palette"]["light"], low=0, high=len(data["palette"]["light"]), name="colours"
     )
-    x_range = Range1d(0, len(tree.order), bounds=(0, len(tree.order)), name="positions")
+    across = {"start": 0, "end": len(tree.order), "bounds": (0, len(tree.order))}  # kept the same by the program
     pictures = {
         "embedding": draw_embedding(flat, data["axes"]),
-        "reachability": draw_reachability(top, low, log, x_range, mapper),
-        "tree": draw_structure_tree(tree, low, top * (1.3 if log else 1.08), log, x_range),
+        "reachability": draw_reachability(top, low, log, Range1d(**across), mapper),
+        "tree": draw_structure_tree(tree, low, first_split * (1.3 if log else 1.15), log, Range1d(**across)),
         "stability": draw_stability(data["stability"]),
     }
     history = getattr(model, "history_", None)
     if history:
         pictures["losses"] = draw_losses(history)
-    script, places = components(pictures, wrap_script=False)
-    library = Resources(mode="inline", components=["bokeh"], log_level="error").js_raw
-    return script, places, "\n".join(library)
+    return {name: json_item(picture) for name, picture in pictures.items()}
+
+
+def drawing_library() -> str:
+    """Bokeh's own program."""
+    return "\n".join(Resources(mode="inline", components=["bokeh"], log_level="error").js_raw)

@@ -2,12 +2,13 @@
 // some milliseconds for 70,000 points on any machine; marks drawn one by one would need a graphics card.
 
 const GRID = 256; // cells a side, to find points near a place
-const scatter = { canvas: null, figure: null, waiting: false, cells: null, starts: null, box: null, layers: null, page: "#ffffff" };
+const scatter = { canvas: null, figure: null, waiting: false, cells: null, starts: null, box: null, layers: null, mixed: null, page: "#ffffff" };
 
 // `moved` is called after what is in view has been painted anew.
 function startScatter(figure, moved) {
   scatter.canvas = document.getElementById("scatter");
   scatter.figure = figure;
+  scatter.mixed = mixPositions();
   sortIntoCells();
   const later = () => {
     if (!scatter.waiting) requestAnimationFrame(() => { scatter.waiting = false; paintScatter(); moved(); });
@@ -65,12 +66,14 @@ function paintScatter() {
 
 // What is painted first and last: noise below clusters, what is selected above the rest.
 function sortIntoLayers() {
-  const layers = [[], []];
-  const step = mixingStep();
-  for (let turn = 0, position = 0; turn < n; turn++, position = (position + step) % n) {
-    layers[(state.nSelected ? state.selected[position] : state.labels[position] >= 0) ? 1 : 0].push(position);
+  const { labels, selected, nSelected } = state;
+  const above = new Int32Array(n), below = new Int32Array(n);
+  let high = 0, low = 0;
+  for (const position of scatter.mixed) {
+    if (nSelected ? selected[position] : labels[position] >= 0) above[high++] = position;
+    else below[low++] = position;
   }
-  return { layers: layers.map((layer) => Int32Array.from(layer)), alphas: state.nSelected ? [0.1, 0.95] : [0.5, 0.8] };
+  return { layers: [below.subarray(0, low), above.subarray(0, high)], alphas: nSelected ? [0.1, 0.95] : [0.5, 0.8] };
 }
 
 // To be called when labels or the selection have changed.
@@ -126,12 +129,14 @@ function stampPoints(pixels, width, height, { stamp, reach }, layer, alpha) {
   }
 }
 
-// A step that visits every point once, far from its neighbour: no cluster is painted on top of another as a whole.
-function mixingStep() {
+// Every point once, far from the one before: no cluster is painted on top of another as a whole.
+function mixPositions() {
   const divisor = (a, b) => (b ? divisor(b, a % b) : a);
   let step = Math.max(1, Math.floor(n * 0.618));
   while (divisor(step, n) !== 1) step++;
-  return step;
+  const mixed = new Int32Array(n);
+  for (let turn = 1; turn < n; turn++) mixed[turn] = (mixed[turn - 1] + step) % n;
+  return mixed;
 }
 
 function cellOf(value, [low, high]) {

@@ -110,6 +110,15 @@ def cut_at_distance(tree: StructureTree, distance: float) -> FlatClustering:
     return _flatten_nodes(tree, nodes, np.full(len(nodes), np.nextafter(distance, np.inf)))
 
 
+def flatten_again(tree: StructureTree, nodes: IntArray, clustering: FlatClustering) -> FlatClustering:
+    """What a clustering must be whose clusters own these nodes of the merge tree; of candidates if it was of such."""
+    if np.isnan(clustering.stability).any():
+        return _flatten_nodes(tree, nodes, clustering.limit)
+    by_node = np.argsort(tree.node)
+    chosen = by_node[np.minimum(np.searchsorted(tree.node, nodes, sorter=by_node), len(by_node) - 1)]
+    return _flatten_candidates(tree, np.where(tree.node[chosen] == nodes, chosen, 0))
+
+
 def _check_number(tree: StructureTree, n_clusters: int) -> None:
     available = int(tree.n_leaves[0])
     if not 1 <= n_clusters <= available:
