@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from shade.density import DCTree
-from shade.density.targets import batch_order, targets_of_batches, targets_of_tree
+from shade.density.targets import Matrices, batch_order, targets_of_batches, targets_of_tree
 from tests import oracles
 from tests.oracles import draw_points
 
@@ -40,7 +40,9 @@ def test_the_steps_of_a_batch_of_few_columns_hold_its_dc_distances() -> None:
 def test_the_steps_of_a_batch_of_many_columns_hold_its_dc_distances(columns: int) -> None:
     for seed in range(6):
         X = np.random.default_rng([columns, seed]).normal(size=(60, columns)).astype(np.float32)
-        order, steps = batch_order(X, 5)
+        matrices = Matrices()
+        order, steps = batch_order(X, 5, matrices)
+        np.testing.assert_array_equal(matrices.of_size(60), matrices.of_size(60).T)
         expected = dc_distances(X, 5)[np.ix_(order, order)]
         np.testing.assert_allclose(distances_of_steps(steps), expected, rtol=1e-5, err_msg=f"{seed=}")
 

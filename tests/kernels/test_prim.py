@@ -36,10 +36,10 @@ def test_the_order_of_a_batch_holds_the_dc_distances_among_its_points() -> None:
         )
 
 
-def test_products_on_and_above_the_diagonal_become_squared_distances() -> None:
+def test_products_become_squared_distances() -> None:
     for n in (1, 2, 7, 40):
         X = np.random.default_rng(n).normal(size=(n, 5))
-        out = np.where(np.tri(n, k=-1) > 0, np.nan, X @ X.T)  # below the diagonal nothing is to be read
+        out = X @ X.T
         prim.distances_from_products(out)
         np.testing.assert_allclose(out, oracles.squared_distances(X), rtol=1e-9, atol=1e-12)
         np.testing.assert_array_equal(out, out.T)

@@ -145,21 +145,18 @@ def distance_matrix(columns, points, out):
 
 @kernel
 def distances_from_products(out):
-    """Turn scalar products, given on and above the diagonal, into squared distances, in place."""
+    """Turn scalar products into squared distances, in place."""
     n = out.shape[0]
     norms = np.empty(n, out.dtype)
     for i in range(n):
         norms[i] = out[i, i]
     zero = out.dtype.type(0.0)
     for i in range(n):
-        out[i, i] = zero
         row = out[i]
         own = norms[i]
-        for j in range(i + 1, n):
+        for j in range(n):
             row[j] = max(own + norms[j] - (row[j] + row[j]), zero)
-    for i in range(n):
-        for j in range(i):
-            out[i, j] = out[j, i]
+        row[i] = zero
 
 
 @kernel

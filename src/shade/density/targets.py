@@ -10,7 +10,6 @@ import threading
 from collections.abc import Callable
 
 import numpy as np
-from scipy.linalg.blas import ssyrk
 
 from shade._arrays import FloatArray, IntArray, SingleArray
 from shade._kernels import prim
@@ -44,8 +43,9 @@ def batch_order(points: SingleArray, min_points: int, matrices: Matrices | None 
         double = points.astype(np.float64)
         prim.distance_matrix(np.ascontiguousarray(double.T), double, squared)
     else:
-        # BLAS is told that the rows are columns, and fills the lower triangle of the transpose: the upper one here.
-        ssyrk(1.0, points.T, c=squared.T, trans=1, lower=1, overwrite_c=1)
+        # NumPy sees that it is symmetric, takes half of the products, and lets go of the interpreter lock meanwhile:
+        # SciPy's functions of BLAS hold it, and training would wait for it.
+        np.matmul(points, points.T, out=squared)
         prim.distances_from_products(squared)
     order, steps = np.empty(n, np.int64), np.empty(n)
     prim.batch_order(squared, min_points, order, steps)
