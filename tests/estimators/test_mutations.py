@@ -28,4 +28,4 @@ def test_mutated_files_are_refused_or_harmless(tmp_path: Path) -> None:
     for counts in result["counts"].values():
         assert counts["damaged"] + counts["forged"] >= 400
         assert counts["refused"] > 250
-        assert counts["another model"] <= 3  # all of them with one bit of a weight changed
+        assert counts.get("another model", 0) <= 3  # all of them with one bit of a weight changed
