@@ -54,7 +54,7 @@ print(
     "clusters after",
     model.n_iter_,
     "epochs of",
-    model.ensemble,
+    model.n_networks_,
     "networks",
 )
 plots.plot_losses(model.history_)

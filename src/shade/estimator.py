@@ -14,25 +14,23 @@ from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
 from shade import _validation
-from shade._arrays import BoolArray, FloatArray, SingleArray
+from shade._arrays import FloatArray, SingleArray
 from shade._distributed import gather_shares, process_group, share_of
 from shade._files import new_array_file
 from shade._parallel import resolve_device
 from shade._validation import Choice, Real, Rule, Whole, check_parameters
 from shade.data.row_sources import RowSource
 from shade.data.standardize import Standardizer, choose_standardization
-from shade.dc_tree_clustering import DCTreeClustering
 from shade.embedder import Embedder
 from shade.network.autoencoders import check_network, shape_for_network
 from shade.network.callbacks import as_callback
 from shade.row_checks import check_samples
-from shade.stability.background import find_background
-from shade.training import begin_training, plan_training, train
-from shade.tree_clustering import CLUSTERING_RULES, DataTree, TreeClusteringMixin, unchanged_on_error
+from shade.training import begin_training, count_networks, plan_training, train
+from shade.tree_clustering import CLUSTERING_RULES, TreeClusteringMixin, unchanged_on_error
 
 RULES: dict[str, Rule] = {
     **CLUSTERING_RULES,
-    "ensemble": Whole(1),
+    "ensemble": Whole(1, optional=True),
     "embedding_size": Whole(1),
     "tree": Choice(("auto", "batch", "complete")),
     "distance": Choice(("sqeuclidean", "euclidean")),
@@ -64,8 +62,9 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
     min_cluster_size : int, optional
         Fewest points of a branch of the tree. If None, `min_points` for "structure", twice that for "branches", and
         the larger of twice that and half a percent of the points for "information".
-    ensemble : int, default=2
-        Number of networks, trained from different seeds, whose embeddings are joined side by side.
+    ensemble : int, optional
+        Number of networks, trained from different seeds, whose embeddings are joined side by side. If None, two, and
+        four for data of at most 2,000 rows and a million numbers, where a seed decides more and training is short.
     embedding_size : int, default=10
         Columns of the embedding of one network. A module of your own decides for itself.
     network : tuple of int, "conv", or torch module, default=(512, 256, 128)
@@ -87,8 +86,8 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         are samples with a height and a width, or rows of at least 64 bytes (uint8); each column otherwise.
     noise : {"embedding", "data"}, default="data"
         Whether only rows in no cluster of the embedding are noise, or also those in a sparse background that the
-        density tree of the data itself shows: rows an octave sparser than the rest, without clusters among them. Where
-        training follows the trees of batches, there is no tree of the data to ask.
+        density tree of the data itself shows: rows an octave sparser than the rest, without clusters among them. These
+        are not trained on. Where training follows the trees of batches, there is no tree of the data to ask.
     epochs : int, default=100
         Passes over the data.
     batch_size : int, default=500
@@ -114,7 +113,7 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
     ----------
     labels_ : ndarray of shape (n_samples,)
         Cluster of each row, 0 being the largest cluster; −1 is noise.
-    embedding_ : ndarray of shape (n_samples, ensemble * embedding_size)
+    embedding_ : ndarray of shape (n_samples, n_networks_ * embedding_size)
         The rows in the embedding.
     probabilities_ : ndarray of shape (n_samples,)
         Membership strength: 1 in the core of a cluster, lower towards its border, 0 for noise.
@@ -128,6 +127,8 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         Density-connectivity tree of the embedding.
     structure_tree_ : StructureTree
         Candidate clusters with their stability.
+    n_networks_ : int
+        Number of networks that were trained.
     training_tree_ : {"batch", "complete"}
         Where the dc-distances of training came from.
     history_ : list of dict
@@ -158,7 +159,7 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         min_points: int = 5,
         selection: str = "information",
         min_cluster_size: int | None = None,
-        ensemble: int = 2,
+        ensemble: int | None = None,
         embedding_size: int = 10,
         network: Sequence[int] | str | nn.Module = (512, 256, 128),
         tree: str = "auto",
@@ -242,6 +243,7 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         with unchanged_on_error(self), process_group():
             device = self._check_parameters()
             rows = check_samples(self, X, reset=True)
+            self.n_networks_ = count_networks(self.ensemble, rows.shape)
             plan, self.training_tree_ = plan_training(self, rows, memory, device)
             if isinstance(rows, RowSource):
                 _validation.check_finite(rows, rows.place)
@@ -257,7 +259,7 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
             self.embedding_ = self._embedder().embed(rows, share=share_of(len(rows)))
             gather_shares(self.embedding_)
             points = self.embedding_.astype(np.float64)
-            self._cluster(points, self._find_background(data, points), data)
+            self._cluster(points, None if data is None else data.background, data)
         self._warn_of_noise()
         return self
 
@@ -272,7 +274,7 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
 
         Returns
         -------
-        ndarray of shape (n_samples, ensemble * embedding_size)
+        ndarray of shape (n_samples, n_networks_ * embedding_size)
         """
         check_is_fitted(self)
         rows = check_samples(self, X, reset=False)
@@ -287,7 +289,7 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
 
         Parameters
         ----------
-        Z : array-like of shape (n_samples, ensemble * embedding_size)
+        Z : array-like of shape (n_samples, n_networks_ * embedding_size)
 
         Returns
         -------
@@ -325,22 +327,6 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         for callback in self.callbacks:
             as_callback(callback)
         return resolve_device(self.device)
-
-    def _find_background(self, data: DataTree | None, points: FloatArray) -> BoolArray | None:
-        """Rows that are noise by the tree of the data, unless the embedding shows clusters among them."""
-        if self.noise == "embedding" or data is None:
-            return None
-        background = find_background(data.dc_tree)
-        if not background.any() or len(points) - background.sum() < max(2, self.min_points):
-            return None
-        if background.sum() > self.min_points:
-            among = DCTreeClustering(
-                min_points=self.min_points, selection="information", n_jobs=self.n_jobs, device=self.device
-            )
-            among._cluster(points[background])
-            if among.n_clusters_ > 1:
-                return None
-        return background
 
     def _embedder(self) -> Embedder:
         return Embedder(self._standardizer, self._networks, self._network_shape(), resolve_device(self.device))

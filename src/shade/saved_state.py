@@ -138,12 +138,13 @@ def _restore_embedding(model: SHADE, contents: ModelContents) -> None:
     model.n_iter_ = len(model.history_)
     model.embedding_ = arrays["embedding"]
     members = {name.partition(".")[0] for name in tensors}
-    if members != {str(member) for member in range(min(model.ensemble, len(tensors) + 1))}:
-        raise ModelFileError(f"The model file has no weights of {model.ensemble} networks.")
+    model.n_networks_ = len(members) if model.ensemble is None else model.ensemble
+    if not members or members != {str(member) for member in range(min(model.n_networks_, len(tensors) + 1))}:
+        raise ModelFileError(f"The model file has no weights of {max(1, model.n_networks_)} networks.")
     for name, tensor in tensors.items():
         if tensor.is_floating_point() and not torch.isfinite(tensor).all():
             raise ModelFileError(f"The weights {name!r:.80} in the model file have values that are no numbers.")
-    model._networks = [_restore_network(model, _part(tensors, f"{member}.")) for member in range(model.ensemble)]
+    model._networks = [_restore_network(model, _part(tensors, f"{member}.")) for member in range(model.n_networks_)]
     row = arrays.get("probe.row", np.resize(model._standardizer.mean, model.n_features_in_))
     expected = np.atleast_2d(arrays.get("probe.embedding", np.empty((0, model._n_features_out), np.float32)))
     found, columns = _embed_probes(model, row, max(1, len(expected))), model._n_features_out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -14,13 +15,15 @@ import numpy as np
 import torch
 from torch import nn
 
-from shade._arrays import SingleArray
+from shade._arrays import BoolArray, SingleArray
 from shade._distributed import bytes_from_first, rank_and_world
 from shade._errors import MemoryBudgetError, TrainingError
 from shade._parallel import count_threads, run_together, training_threads
 from shade._seeds import draw_seed, spawn_seeds
 from shade.capacity import FitPlan, plan_fit
 from shade.data.fingerprint import fingerprint
+from shade.data.standardize import Standardizer
+from shade.dc_tree_clustering import DCTreeClustering
 from shade.density.dc_tree import DCTree
 from shade.density.search import choose_algorithm
 from shade.density.spanning_tree import minimum_spanning_tree
@@ -32,6 +35,7 @@ from shade.network.checkpoints import Checkpoints
 from shade.network.group_trainer import GroupTrainer, StreamGroupTrainer
 from shade.network.resume import open_checkpoints
 from shade.network.stream_trainer import StreamedRows, StreamTrainer
+from shade.stability.background import find_background
 from shade.tree_clustering import DataTree
 
 if TYPE_CHECKING:
@@ -43,14 +47,22 @@ logger = logging.getLogger("shade")
 # takes for each epoch of each network.
 FEW_PAIRED_ENTRIES = 1e11
 PAIRED_ENTRIES_AN_EPOCH = {"cpu": 2e10, "cuda": 5e12}
+SMALL_ROWS, SMALL_ENTRIES = 2_000, 1_000_000  # of data on which four networks train within seconds
 MOST_BATCH_ROWS_ON_CUDA = 4096  # a row of a batch's matrix is held by one program of a kernel
+
+
+def count_networks(ensemble: int | None, shape: tuple[int, ...]) -> int:
+    """How many networks are trained: as many as asked for, or more where data is small and seeds decide more."""
+    if ensemble is not None:
+        return ensemble
+    return 4 if shape[0] <= SMALL_ROWS and math.prod(shape) <= SMALL_ENTRIES else 2
 
 
 def plan_training(model: SHADE, rows: Any, memory: str | int | None, device: torch.device) -> tuple[FitPlan, str]:
     """How the rows come to training, and which tree it follows: "batch" or "complete"."""
 
     def plan(tree: str) -> tuple[FitPlan, str]:
-        columns = model.ensemble * model.embedding_size
+        columns = model.n_networks_ * model.embedding_size
         complete = tree == "complete"
         found = plan_fit(rows, memory, embedding_columns=columns, batch_size=model.batch_size, complete_tree=complete)
         return found, tree
@@ -58,7 +70,7 @@ def plan_training(model: SHADE, rows: Any, memory: str | int | None, device: tor
     check_world(len(rows), model.batch_size, model.min_points)
     if model.tree != "auto":
         return plan(model.tree)
-    if tree_is_bearable(rows.shape, model.epochs * model.ensemble, device):
+    if tree_is_bearable(rows.shape, model.epochs * model.n_networks_, device):
         with suppress(MemoryBudgetError):
             return plan("complete")
     return plan("batch")
@@ -92,7 +104,12 @@ def train(
         samples = model._standardizer.apply(rows)
         if model.training_tree_ == "complete" and (model.density_weight != 0 or model.noise == "data"):
             data = _tree_of_data(model, samples, device)
-        make = make_trainer(model, samples, None if data is None else data.dc_tree, device)
+            if data.background is not None and model.density_unit != "data":
+                # The rows that are trained on are those whose deviation is to be the unit.
+                unit = float(Standardizer.fit(samples[~data.background], False, unit_free=True).scale[0])
+                data, model._standardizer = data.in_unit(unit), model._standardizer.in_unit(unit)
+                samples = data.samples
+        make = make_trainer(model, samples, data, device)
     else:
         make = make_stream_trainer(model, rows, plan, device)
     return train_networks(model, make, seed, checkpoints), data
@@ -103,7 +120,25 @@ def _tree_of_data(model: SHADE, samples: SingleArray, device: torch.device) -> D
     where = str(device) if device.type == "cuda" else "cpu"
     logger.info("Building the density tree of the data.")
     spanning = minimum_spanning_tree(samples, model.min_points, n_jobs=model.n_jobs, device=where)
-    return DataTree(spanning, DCTree.from_spanning_tree(spanning), samples)
+    tree = DCTree.from_spanning_tree(spanning)
+    return DataTree(spanning, tree, samples, _background_of(model, samples, tree))
+
+
+def _background_of(model: SHADE, samples: SingleArray, tree: DCTree) -> BoolArray | None:
+    """Rows that are noise by the tree of the data, unless there are clusters among them."""
+    if model.noise == "embedding":
+        return None
+    background = find_background(tree)
+    if not background.any() or len(samples) - background.sum() < max(2, model.min_points):
+        return None
+    if background.sum() > model.min_points:
+        among = DCTreeClustering(
+            min_points=model.min_points, selection="information", n_jobs=model.n_jobs, device=model.device
+        )
+        among._cluster(samples[background].astype(np.float64))
+        if among.n_clusters_ > 1:
+            return None
+    return background
 
 
 def tree_is_bearable(shape: tuple[int, ...], epochs: int, device: torch.device) -> bool:
@@ -125,10 +160,15 @@ def check_world(n_rows: int, batch_size: int, min_points: int) -> None:
 
 
 def make_trainer(
-    model: SHADE, samples: SingleArray, tree: DCTree | None, device: torch.device
+    model: SHADE, samples: SingleArray, data: DataTree | None, device: torch.device
 ) -> Callable[..., Trainer]:
-    """Training with all rows in memory, on targets from the tree, or from a tree of each batch if it is None."""
+    """Training with all rows in memory, on targets from the tree of the data, or from a tree of each batch.
+
+    Background is not trained on: its many large distances would leave little of the loss to those in clusters.
+    """
     mean_edge = model.density_unit == "mean_edge"
+    tree = None if data is None else data.dc_tree
+    drawn = None if data is None or data.background is None else np.flatnonzero(~data.background)
     several = rank_and_world()[1] > 1
     on_device = torch.from_numpy(samples).reshape(len(samples), *model._network_shape()).to(device)
     if device.type == "cuda" and model.batch_size <= MOST_BATCH_ROWS_ON_CUDA and not several:
@@ -138,12 +178,12 @@ def make_trainer(
         device_targets = device_targets_of_batches(on_device, model.min_points, mean_edge=mean_edge)
         if tree is not None:
             device_targets = device_targets_of_tree(tree, device, mean_edge=mean_edge)
-        return partial(CudaTrainer, samples=on_device, targets=None, device_targets=device_targets)
+        return partial(CudaTrainer, samples=on_device, targets=None, device_targets=device_targets, drawn=drawn)
     if tree is None:
         targets = targets_of_batches(samples, model.min_points, mean_edge=mean_edge)
     else:
         targets = targets_of_tree(tree, mean_edge=mean_edge)
-    return partial(GroupTrainer if several else Trainer, samples=on_device, targets=targets)
+    return partial(GroupTrainer if several else Trainer, samples=on_device, targets=targets, drawn=drawn)
 
 
 def make_stream_trainer(model: SHADE, rows: Any, plan: FitPlan, device: torch.device) -> Callable[..., Trainer]:
@@ -179,7 +219,7 @@ def train_networks(
     callbacks = [as_callback(callback) for callback in model.callbacks] + verbosity_callbacks(model.verbose)
     if rank_and_world()[0] > 0:
         callbacks = []
-    seeds = spawn_seeds(seed, model.ensemble)
+    seeds = spawn_seeds(seed, model.n_networks_)
     watched = [[callback.of_network(member, len(seeds)) for callback in callbacks] for member in range(len(seeds))]
 
     def train(member: int, interruption: Event) -> TrainResult:
@@ -196,7 +236,7 @@ def train_networks(
             interruption=interruption,
         )
         result = trainer.fit()
-        if model.ensemble > 1:
+        if model.n_networks_ > 1:
             result.history[:] = [{"network": member, **record} for record in result.history]
         return result
 

@@ -49,11 +49,17 @@ CLUSTERING_RULES: dict[str, Rule] = {
 
 @dataclass(frozen=True)
 class DataTree:
-    """The trees of the data that points are an embedding of, and where its rows lie in them."""
+    """The trees of the data that points are an embedding of, where its rows lie in them, and which are noise."""
 
     spanning: SpanningTree
     dc_tree: DCTree
     samples: SingleArray
+    background: BoolArray | None
+
+    def in_unit(self, unit: float) -> DataTree:
+        """The same in multiples of a unit."""
+        spanning = SpanningTree(self.spanning.edges, self.spanning.weights / unit)
+        return DataTree(spanning, DCTree.from_spanning_tree(spanning), self.samples / np.float32(unit), self.background)
 
 
 class TreeClusteringMixin:

@@ -22,6 +22,7 @@ from shade import SHADE, DCTreeClustering
 from shade._errors import DeviceError, ShadeWarning
 from shade.data import make_three_clusters
 from shade.network import EarlyStopping
+from shade.training import count_networks
 from tests.data_files import load_or_skip
 from tests.unmeasured import unmeasured
 
@@ -125,10 +126,31 @@ def test_documented_defaults_are_those_of_the_code_and_the_papers_settings_are_p
     defaults = SHADE().get_params()
     assert set(shade.PAPER) <= set(defaults)
     documented = re.findall(r"^    ([a-z_, ]+) : .*default=(.+)$", SHADE.__doc__, flags=re.MULTILINE)
-    assert len(documented) >= 19
+    assert len(documented) >= 18
     for names, text in documented:
         for name in names.split(", "):
             assert defaults[name] == ast.literal_eval(text), name
+
+
+@pytest.mark.parametrize(
+    ("shape", "networks"),
+    [((2000, 500), 4), ((2001, 2), 2), ((2000, 501), 2), ((1000, 3, 20, 20), 2), ((800, 3, 20, 20), 4)],
+)
+def test_small_data_has_more_networks(shape: tuple[int, ...], networks: int) -> None:
+    assert count_networks(None, shape) == networks
+    assert count_networks(3, shape) == 3
+
+
+def test_how_many_networks_there_are_is_kept(tmp_path: Path) -> None:
+    model = SHADE(epochs=1, network=(8,), embedding_size=2, random_state=0)
+    assert model.ensemble is None
+    X = np.random.default_rng(0).normal(size=(60, 4))
+    model.fit(X).save(tmp_path / "model.shade")
+    loaded = shade.load(tmp_path / "model.shade")
+    assert model.n_networks_ == loaded.n_networks_ == 4
+    assert loaded.ensemble is None
+    assert loaded.transform(X).shape == (60, 8)
+    assert np.array_equal(loaded.predict(X), model.labels_)
 
 
 # What it promises

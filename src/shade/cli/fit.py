@@ -127,7 +127,7 @@ def _train(samples: Samples, parameters: dict[str, Any], fitting: dict[str, Any]
 
     checkpoint, resume = fitting["checkpoint"], fitting["resume"]
     try:
-        progress = None if messages.quiet else messages.progress(parameters["ensemble"])
+        progress = None if messages.quiet else messages.progress()
         model = SHADE(**parameters, callbacks=() if progress is None else (progress,))
         model._check_parameters()
         check_intervals(fitting["checkpoint_minutes"], fitting["checkpoint_epochs"])

@@ -47,10 +47,10 @@ class Messages:
             logger.removeHandler(handler)
             logger.setLevel(level)
 
-    def progress(self, networks: int) -> Any:
+    def progress(self) -> Any:
         """A callback that shows how far training is: a bar on a terminal, a few lines elsewhere."""
         from shade.cli.progress import TrainingBar, TrainingLines
 
         console = self.console
         moving = console.is_terminal and not console.is_dumb_terminal
-        return TrainingBar(console, networks) if moving else TrainingLines(self.say, networks)
+        return TrainingBar(console) if moving else TrainingLines(self.say)

@@ -20,9 +20,18 @@ LINES = 10  # of each training, where there is no bar
 class _Stages(Callback):
     """Counts the networks of an ensemble that are done; after the last one come the clusters."""
 
-    def __init__(self, networks: int) -> None:
-        self._left = networks
+    def __init__(self) -> None:
+        self._left = 0
         self._lock = threading.Lock()
+
+    def of_network(self, network: int, networks: int) -> Callback:
+        """What watches a network; each is asked for before any begins."""
+        self._left = networks
+        return self.watch(name_network(network, networks))
+
+    def watch(self, name: str) -> Callback:
+        """What watches the network of this name."""
+        raise NotImplementedError
 
     def network_ends(self) -> None:
         """Called by what watches a network at its end."""
@@ -41,15 +50,15 @@ class _Stages(Callback):
 class TrainingBar(_Stages):
     """A bar for each network, then a word that clusters are being chosen."""
 
-    def __init__(self, console: Console, networks: int) -> None:
-        super().__init__(networks)
+    def __init__(self, console: Console) -> None:
+        super().__init__()
         self._console = console
         self._bars = SharedBars(self._make_progress)
         self._status: Status | None = None
 
-    def of_network(self, network: int, networks: int) -> Callback:
+    def watch(self, name: str) -> Callback:
         """The bar of a network."""
-        return _Bar(self, self._bars, name_network(network, networks))
+        return _Bar(self, self._bars, name)
 
     def clusters_begin(self) -> None:
         """Say so."""
@@ -87,13 +96,13 @@ class _Bar(ProgressBar):
 class TrainingLines(_Stages):
     """A few lines for each network."""
 
-    def __init__(self, say: Callable[[str], None], networks: int) -> None:
-        super().__init__(networks)
+    def __init__(self, say: Callable[[str], None]) -> None:
+        super().__init__()
         self.say = say
 
-    def of_network(self, network: int, networks: int) -> Callback:
+    def watch(self, name: str) -> Callback:
         """The lines of a network."""
-        return _Lines(self, name_network(network, networks))
+        return _Lines(self, name)
 
     def clusters_begin(self) -> None:
         """Say what comes next."""

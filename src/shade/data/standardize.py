@@ -77,6 +77,10 @@ class Standardizer:
             )
         return result
 
+    def in_unit(self, unit: float) -> Standardizer:
+        """The same, with results in multiples of a unit."""
+        return Standardizer(self.mean, self.scale * unit)
+
     def undo(self, X: AnyArray) -> FloatArray:
         """Bring standardised rows back to the unit of the data."""
         return np.asarray(X, np.float64) * self.scale + self.mean

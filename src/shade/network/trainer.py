@@ -49,6 +49,7 @@ class TrainResult:
 class Trainer:
     """Trains a network on samples that are already on the device, with targets that are computed elsewhere.
 
+    `drawn` are the rows to train on if not all; an epoch passes over them so often that it takes about as many steps.
     `interruption` can be set from another thread; training then ends before its next step, as if by Ctrl-C.
     """
 
@@ -60,6 +61,7 @@ class Trainer:
     callbacks: Sequence[Callback] = ()
     checkpoints: MemberCheckpoints | None = None
     interruption: Event = field(default_factory=Event)
+    drawn: IntArray | None = None
     optimizer: torch.optim.Optimizer = field(init=False)
     progress: Progress = field(init=False)
     _stream: Generator[Any, None, None] = field(init=False)
@@ -83,7 +85,12 @@ class Trainer:
     @property
     def n_samples(self) -> int:
         """Rows of an epoch."""
-        return len(self.samples)
+        return len(self.samples) if self.drawn is None else self._passes * len(self.drawn)
+
+    @property
+    def _passes(self) -> int:
+        """How often an epoch comes to each row."""
+        return 1 if self.drawn is None else max(1, round(len(self.samples) / len(self.drawn)))
 
     def fit(self) -> TrainResult:
         """Run all epochs that are left, or fewer if a callback says so."""
@@ -223,9 +230,10 @@ class Trainer:
 
     def draw_epoch(self, done: int) -> list[Any]:
         """The batches of an epoch, less those that hold the first rows, already trained on."""
-        settings = self.settings
-        batches = shuffle_batches(self.n_samples, settings.batch_size, settings.smallest_batch, self.random)
-        return rows_after(batches, done)
+        rows = np.arange(len(self.samples)) if self.drawn is None else self.drawn
+        size, smallest = self.settings.batch_size, self.settings.smallest_batch
+        passes = (shuffle_batches(rows, size, smallest, self.random) for _ in range(self._passes))
+        return rows_after(list(chain.from_iterable(passes)), done)
 
     def _epochs(self) -> Iterator[list[Any]]:
         """What is left of each epoch.
