@@ -122,7 +122,8 @@ def describe_model(contents: ModelContents) -> dict[str, Any]:
         "clusters": len(contents.arrays["clustering.limit"]),
         "noise": float(np.mean(labels < 0)),
         "cluster_sizes": np.bincount(labels[labels >= 0]).tolist(),
-        "epochs": len(history),
+        "networks": len({record.get("network", 0) for record in history}),
+        "epochs": max((record.get("epoch", 0) for record in history), default=0),
         "losses": {name: value for name, value in last.items() if name.endswith("loss")},
         "parameters": description["parameters"],
     }

@@ -169,6 +169,7 @@ def test_info_tells_what_a_file_holds(fitted: Path, tmp_path: Path) -> None:
     assert described["rows"] == 120
     assert described["feature_names"] == ["height", "weight", "age", "income"]
     assert described["parameters"]["epochs"] == 3
+    assert (described["networks"], described["epochs"]) == (1, 3)
     assert described["bytes"] == (fitted / "model.shade").stat().st_size
     text = run("info", fitted / "model.shade").stdout
     assert "clusters" in text
