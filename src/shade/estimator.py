@@ -252,7 +252,7 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
             )
             standardize = choose_standardization(self.standardize, rows, self._sample_shape)
             self._standardizer = Standardizer.fit(rows, standardize, unit_free=self.density_unit != "data")
-            results, data = train(self, rows, plan, device, seed, checkpoints)
+            results, data = train(self, rows, standardize, plan, device, seed, checkpoints)
             self._networks = [result.network.to("cpu") for result in results]
             self.history_ = [record for result in results for record in result.history]
             self.n_iter_ = len(self.history_)

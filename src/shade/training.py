@@ -22,7 +22,7 @@ from shade._parallel import count_threads, run_together, training_threads
 from shade._seeds import draw_seed, spawn_seeds
 from shade.capacity import FitPlan, plan_fit
 from shade.data.fingerprint import fingerprint
-from shade.data.standardize import Standardizer
+from shade.data.standardize import center_and_unit
 from shade.dc_tree_clustering import DCTreeClustering
 from shade.density.dc_tree import DCTree
 from shade.density.search import choose_algorithm
@@ -96,18 +96,27 @@ def begin_training(
 
 
 def train(
-    model: SHADE, rows: Any, plan: FitPlan, device: torch.device, seed: int, checkpoints: Checkpoints | None
+    model: SHADE,
+    rows: Any,
+    standardize: str | bool,
+    plan: FitPlan,
+    device: torch.device,
+    seed: int,
+    checkpoints: Checkpoints | None,
 ) -> tuple[list[TrainResult], DataTree | None]:
-    """Train the networks of a model whose standardisation is known; returns them, and the tree that they followed."""
+    """Train the networks of a model whose standardisation is known; returns them, and the tree that they followed.
+
+    The standardisation is moved to the rows that are trained on, where they are not all.
+    """
     data = None
     if plan.window_rows is None:
         samples = model._standardizer.apply(rows)
         if model.training_tree_ == "complete" and (model.density_weight != 0 or model.noise == "data"):
             data = _tree_of_data(model, samples, device)
             if data.background is not None and model.density_unit != "data":
-                # The rows that are trained on are those whose deviation is to be the unit.
-                unit = float(Standardizer.fit(samples[~data.background], False, unit_free=True).scale[0])
-                data, model._standardizer = data.in_unit(unit), model._standardizer.in_unit(unit)
+                # Those that are trained on are to lie around 0, with a deviation of 1.
+                shift, unit = center_and_unit(samples[~data.background], standardize)
+                data, model._standardizer = data.moved(shift, unit), model._standardizer.moved(shift, unit)
                 samples = data.samples
         make = make_trainer(model, samples, data, device)
     else:

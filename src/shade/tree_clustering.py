@@ -56,10 +56,11 @@ class DataTree:
     samples: SingleArray
     background: BoolArray | None
 
-    def in_unit(self, unit: float) -> DataTree:
-        """The same in multiples of a unit."""
+    def moved(self, shift: FloatArray, unit: float) -> DataTree:
+        """The same from another zero on and in multiples of a unit."""
         spanning = SpanningTree(self.spanning.edges, self.spanning.weights / unit)
-        return DataTree(spanning, DCTree.from_spanning_tree(spanning), self.samples / np.float32(unit), self.background)
+        samples = (self.samples - shift.astype(np.float32)) / np.float32(unit)
+        return DataTree(spanning, DCTree.from_spanning_tree(spanning), samples, self.background)
 
 
 class TreeClusteringMixin:

@@ -16,7 +16,7 @@ from torch import nn
 
 from shade._arrays import IntArray
 from shade._errors import TrainingError
-from shade.network.batches import Batch, Targets, prepare_batches, rows_after, shuffle_batches
+from shade.network.batches import Batch, Targets, batch_starts, prepare_batches, rows_after, shuffle_batches
 from shade.network.callbacks import Callback
 from shade.network.checkpoints import MemberCheckpoints, Progress, TorchGenerators, TrainState
 from shade.network.losses import density_loss, reconstruction_loss
@@ -90,7 +90,11 @@ class Trainer:
     @property
     def _passes(self) -> int:
         """How often an epoch comes to each row."""
-        return 1 if self.drawn is None else max(1, round(len(self.samples) / len(self.drawn)))
+        if self.drawn is None:
+            return 1
+        size, smallest = self.settings.batch_size, self.settings.smallest_batch
+        of_all, of_drawn = (len(batch_starts(n, size, smallest)) for n in (len(self.samples), len(self.drawn)))
+        return max(1, round(of_all / of_drawn))
 
     def fit(self) -> TrainResult:
         """Run all epochs that are left, or fewer if a callback says so."""
