@@ -1,4 +1,4 @@
-"""Files that are whole or not there."""
+"""Files that are whole or not there, and which there are."""
 
 from __future__ import annotations
 
@@ -67,3 +67,8 @@ def _sync_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def files_in(folder: Path) -> list[Path]:
+    """The files in a folder and those below, in order, without hidden ones such as systems leave behind."""
+    return sorted(file for file in folder.rglob("*") if file.is_file() and not file.name.startswith("."))

@@ -31,6 +31,7 @@ NOT_SAVED = ("callbacks", "device")  # functions cannot be saved, and a model mo
 
 def contents_of(model: Any) -> ModelContents:
     """Everything that prediction and reclustering need; the training data of SHADE is not among it."""
+    _check_parameters_of_fit(model)
     parameters = {name: _plain(value) for name, value in model.get_params().items() if name not in NOT_SAVED}
     networks = getattr(model, "_networks", [])
     description = {
@@ -60,6 +61,21 @@ def contents_of(model: Any) -> ModelContents:
         row = model._standardizer.undo(np.cos(np.arange(model.n_features_in_)))
         arrays |= {"probe.row": row, "probe.embedding": _embed_probes(model, row, PROBES)}
     return ModelContents(description, tensors, arrays)
+
+
+def _check_parameters_of_fit(model: Any) -> None:
+    """Refuse parameters that were set after fitting, for no file with them would be read again."""
+    try:
+        check_points(model._training.points, model.dc_tree_, model._background, model.min_points)
+        check_clusters(model._structure_of(model.dc_tree_), model._clustering, model._background)
+        same = getattr(model, "ensemble", None) in (None, getattr(model, "n_networks_", None))
+    except ModelFileError:
+        same = False
+    if not same:
+        raise ValueError(
+            f"The parameters of this {type(model).__name__} are not those that it was fitted with: set them back, or "
+            "fit again, before saving."
+        )
 
 
 def parameters_of(contents: ModelContents, allowed: set[str], network: torch.nn.Module | None) -> dict[str, Any]:

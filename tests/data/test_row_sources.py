@@ -12,6 +12,7 @@ from PIL import Image
 
 from shade._errors import DataError
 from shade._validation import check_finite
+from shade.data.readers import read_samples
 from shade.data.row_sources import ArraySource, as_source, open_source
 from shade.data.standardize import Standardizer
 
@@ -210,3 +211,20 @@ def test_what_cannot_be_read_is_refused(tmp_path: Path) -> None:
         open_source(tmp_path / "columns.npy")
     with pytest.raises(IndexError, match="consecutive"):
         ArraySource(VALUES)[0:10:2]
+
+
+def test_shards_are_files_of_any_case_without_hidden_ones(tmp_path: Path) -> None:
+    folder = tmp_path / "sales.parquet"
+    write_shards(tmp_path).rename(folder)
+    (folder / "part-1.parquet").rename(folder / "part-1.PARQUET")
+    (folder / "._part-1.parquet").write_bytes(b"what another system notes of a file")
+    wanted = open_source(folder)[0 : len(open_source(folder))]
+    assert len(wanted) == len(VALUES)
+    assert np.array_equal(open_source(tmp_path)[0 : len(wanted)], wanted)  # a folder of such a folder
+
+
+def test_labels_of_shards_that_do_not_go_together_are_refused(tmp_path: Path) -> None:
+    for number, labels in enumerate((["a", "b"], [1, 2])):
+        pd.DataFrame({"x": [0.0, 1.0], "l": labels}).to_parquet(tmp_path / f"{number}.parquet")
+    with pytest.raises(DataError, match="types that do not go together"):
+        read_samples(tmp_path, label="l")

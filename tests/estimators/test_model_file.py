@@ -301,3 +301,16 @@ def test_the_encoder_runs_in_onnx_runtime(kind: str, saved: tuple[SHADE, np.ndar
 
 def embed_named(model: SHADE, rows: np.ndarray) -> np.ndarray:
     return model.transform(pd.DataFrame(rows.astype(np.float32), columns=list("abcdefgh")))
+
+
+@pytest.mark.parametrize("changed", [{"min_points": 9}, {"min_cluster_size": 40}, {"selection": "structure"}])
+def test_parameters_that_were_set_after_fitting_are_not_saved(changed: dict[str, object], tmp_path: Path) -> None:
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    X[30:] += 9.0
+    model = DCTreeClustering(selection="branches").fit(X)
+    model.set_params(**changed)
+    with pytest.raises(ValueError, match="not those that it was fitted with"):
+        model.save(tmp_path / "model.shade")
+    assert not list(tmp_path.iterdir())
+    model.set_params(min_points=5, min_cluster_size=None, selection="branches").save(tmp_path / "model.shade")
+    assert np.array_equal(shade.load(tmp_path / "model.shade").labels_, model.labels_)

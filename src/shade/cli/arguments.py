@@ -9,8 +9,8 @@ DataArgument = Annotated[
     str,
     typer.Argument(
         metavar="DATA",
-        help="csv, tsv, parquet, npy, npz, zarr or h5ad; a folder or zip of images; a video or a folder of videos; "
-        "- reads csv from standard input.",
+        help="csv, tsv, parquet, npy, npz, zarr or h5ad; a folder of parquet files; a folder or zip of images; "
+        "a video or a folder of videos; - reads csv from standard input.",
     ),
 ]
 ModelArgument = Annotated[

@@ -11,6 +11,7 @@ import numpy as np
 from shade._arrays import AnyArray
 from shade._errors import DataError
 from shade._extras import need
+from shade._files import files_in
 from shade.data.tables import is_numeric, to_matrix
 
 
@@ -29,7 +30,9 @@ class ParquetShards:
         self._parquet = need("pyarrow.parquet", "io", "Reading parquet files")
         self._arrow = need("pyarrow", "io", "Reading parquet files")
         self.path = path
-        self._files = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
+        self._files = [path]
+        if path.is_dir():
+            self._files = [file for file in files_in(path) if file.suffix.lower() == ".parquet"]
         self._groups: list[tuple[Path, int]] = []
         self._kinds: dict[str, np.dtype[Any]] = {}
         self._text: dict[str, Path] = {}
@@ -67,7 +70,11 @@ class ParquetShards:
     def read_columns(self, names: Sequence[str]) -> Any:
         """Columns of all rows as a pyarrow table."""
         tables = [self._read(file, lambda opened: opened.read(columns=names)) for file in self._files]
-        return self._arrow.concat_tables(tables, promote_options="permissive")
+        try:
+            return self._arrow.concat_tables(tables, promote_options="permissive")
+        except self._arrow.ArrowException as error:
+            message = f"Columns of the files in {self.path} have types that do not go together: {error}."
+            raise DataError(message) from None
 
     def head(self, rows: int) -> Any:
         """All columns of the first rows, of the first row group at most, as a pyarrow table."""

@@ -12,6 +12,7 @@ import numpy as np
 
 from shade._arrays import FloatArray
 from shade._errors import DataError
+from shade._files import files_in
 from shade._memory import check_room
 from shade._validation import Whole, check_choice, check_parameter
 from shade.data.arrays import read_h5ad, read_npy, read_npz, read_zarr, samples_of_array
@@ -196,7 +197,7 @@ def _kind_of(path: Path) -> str:
 def _kind_of_folder(path: Path) -> str:
     if any((path / name).exists() for name in ZARR_FILES):
         return ".zarr"
-    suffixes = {file.suffix.lower() for file in path.rglob("*") if file.is_file() and not file.name.startswith(".")}
+    suffixes = {file.suffix.lower() for file in files_in(path)}
     if ".parquet" in suffixes:
         return ".parquet"
     images, videos = bool(suffixes & IMAGE_SUFFIXES), bool(suffixes & VIDEO_SUFFIXES)

@@ -18,6 +18,7 @@ import numpy as np
 from shade._arrays import AnyArray, IntArray
 from shade._errors import DataError
 from shade._extras import need
+from shade._files import files_in
 from shade.data.images import IMAGE_SUFFIXES, channels_first, common_mode, files_of, read_pixels, survey
 from shade.data.parquet import ParquetShards
 
@@ -235,7 +236,7 @@ def open_source(path: Path) -> RowSource:
     if path.is_dir():
         if any((path / name).exists() for name in ZARR_FILES):
             return ArraySource(_open_zarr(path), str(path))
-        suffixes = {file.suffix.lower() for file in path.rglob("*")}
+        suffixes = {file.suffix.lower() for file in files_in(path)}
         if ".parquet" in suffixes:
             return ParquetFiles(ParquetShards(path))
         if suffixes & IMAGE_SUFFIXES:

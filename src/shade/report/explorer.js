@@ -22,10 +22,13 @@ function workInPieces(work) {
 }
 
 function workOnPiece() {
-  if (pieces.length) pieces.shift()();
-  working = pieces.length > 0;
-  element("main").setAttribute("aria-busy", String(working));
-  if (working) requestAnimationFrame(workOnPiece);
+  try {
+    if (pieces.length) pieces.shift()();
+  } finally { // a piece that fails must not stop those after it
+    working = pieces.length > 0;
+    element("main").setAttribute("aria-busy", String(working));
+    if (working) requestAnimationFrame(workOnPiece);
+  }
 }
 
 function finishPieces() {
@@ -112,8 +115,9 @@ function chooseCluster(label, more) {
   const inside = (position) => (label < 0 ? state.labels[position] < 0 : state.labels[position] === label);
   const before = state.selected.slice();
   const pressed = document.querySelector(`tr[data-label="${label}"] button`).getAttribute("aria-pressed") === "true";
+  const alone = pressed && countSelected().filter(Boolean).length === 1;
   if (more) choose((position) => (inside(position) ? !pressed : before[position]));
-  else choose((position) => !(pressed && countSelected().filter(Boolean).length === 1) && inside(position));
+  else choose((position) => !alone && inside(position));
 }
 
 function choose(test) {
@@ -220,12 +224,13 @@ function describePictures() {
 
 async function download() {
   const parts = [];
+  const name = state.nSelected ? "selection.csv" : "clusters.csv";
   for (const part of selectionAsCsv()) {
     parts.push(part);
     await nextTask();
   }
   const blob = new Blob(parts, { type: "text/csv;charset=utf-8" });
-  const link = make("a", { href: URL.createObjectURL(blob), download: state.nSelected ? "selection.csv" : "clusters.csv" });
+  const link = make("a", { href: URL.createObjectURL(blob), download: name });
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 10000);
 }

@@ -140,13 +140,17 @@ function quoteCell(value) {
 // The selected rows, or all if none is selected, in the order of the data; a part for so many rows at a time.
 function* selectionAsCsv(rowsAtOnce = 5000) {
   const header = ["row", ...(data.ids ? ["id"] : []), "cluster", "strength", "outlier_score", ...(truth ? ["given_label"] : [])];
+  // What is chosen may change between two parts of the file.
+  const labels = state.labels.slice();
+  const strengths = Float64Array.from({ length: n }, (_, position) => strengthOf(position));
+  const selected = state.nSelected ? state.selected.slice() : null;
   yield `${header.join(",")}\r\n`;
   for (let first = 0; first < n; first += rowsAtOnce) {
     let lines = "";
     for (let row = first; row < Math.min(first + rowsAtOnce, n); row++) {
       const position = positionOfRow[row];
-      if (state.nSelected && !state.selected[position]) continue;
-      lines += `${row},${data.ids ? `${quoteCell(data.ids[position])},` : ""}${state.labels[position]},${strengthOf(position).toPrecision(6)}`;
+      if (selected && !selected[position]) continue;
+      lines += `${row},${data.ids ? `${quoteCell(data.ids[position])},` : ""}${labels[position]},${strengths[position].toPrecision(6)}`;
       lines += `,${points.outlier[position].toPrecision(6)}${truth ? `,${quoteCell(truth.names[truth.codes[position]])}` : ""}\r\n`;
     }
     yield lines;
