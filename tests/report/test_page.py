@@ -103,7 +103,7 @@ def test_what_was_run_is_told(tmp_path, image_model):
         "Quarters",
         "<dd>120</dd>",
         "<dd>64</dd>",
-        "2 networks, 3 epochs in",
+        "4 networks, 3 epochs in",
         "Losses over the epochs of each network.",
         "<dt>network</dt><dd>(32,)</dd>",
         "<dt>torch</dt>",
