@@ -14,19 +14,21 @@ from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
 from shade import _validation
-from shade._arrays import FloatArray, SingleArray
+from shade._arrays import BoolArray, FloatArray, SingleArray
 from shade._distributed import gather_shares, process_group, share_of
 from shade._files import new_array_file
 from shade._parallel import resolve_device
 from shade._validation import Choice, Real, Rule, Whole, check_parameters
 from shade.data.row_sources import RowSource
 from shade.data.standardize import Standardizer, choose_standardization
+from shade.dc_tree_clustering import DCTreeClustering
 from shade.embedder import Embedder
 from shade.network.autoencoders import check_network, shape_for_network
 from shade.network.callbacks import as_callback
 from shade.row_checks import check_samples
+from shade.stability.background import find_background
 from shade.training import begin_training, count_networks, plan_training, train
-from shade.tree_clustering import CLUSTERING_RULES, TreeClusteringMixin, unchanged_on_error
+from shade.tree_clustering import CLUSTERING_RULES, DataTree, TreeClusteringMixin, unchanged_on_error
 
 RULES: dict[str, Rule] = {
     **CLUSTERING_RULES,
@@ -86,8 +88,8 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         are samples with a height and a width, or rows of at least 64 bytes (uint8); each column otherwise.
     noise : {"embedding", "data"}, default="data"
         Whether only rows in no cluster of the embedding are noise, or also those in a sparse background that the
-        density tree of the data itself shows: rows an octave sparser than the rest, without clusters among them. These
-        are not trained on. Where training follows the trees of batches, there is no tree of the data to ask.
+        density tree of the data itself shows: rows an octave sparser than the rest, without clusters among them. Where
+        training follows the trees of batches, there is no tree of the data to ask.
     epochs : int, default=100
         Passes over the data.
     batch_size : int, default=500
@@ -252,14 +254,14 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
             )
             standardize = choose_standardization(self.standardize, rows, self._sample_shape)
             self._standardizer = Standardizer.fit(rows, standardize, unit_free=self.density_unit != "data")
-            results, data = train(self, rows, standardize, plan, device, seed, checkpoints)
+            results, data = train(self, rows, plan, device, seed, checkpoints)
             self._networks = [result.network.to("cpu") for result in results]
             self.history_ = [record for result in results for record in result.history]
             self.n_iter_ = len(self.history_)
             self.embedding_ = self._embedder().embed(rows, share=share_of(len(rows)))
             gather_shares(self.embedding_)
             points = self.embedding_.astype(np.float64)
-            self._cluster(points, None if data is None else data.background, data)
+            self._cluster(points, self._find_background(data, points), data)
         self._warn_of_noise()
         return self
 
@@ -327,6 +329,22 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         for callback in self.callbacks:
             as_callback(callback)
         return resolve_device(self.device)
+
+    def _find_background(self, data: DataTree | None, points: FloatArray) -> BoolArray | None:
+        """Rows that are noise by the tree of the data, unless the embedding shows clusters among them."""
+        if self.noise == "embedding" or data is None:
+            return None
+        background = find_background(data.dc_tree)
+        if not background.any() or len(points) - background.sum() < max(2, self.min_points):
+            return None
+        if background.sum() > self.min_points:
+            among = DCTreeClustering(
+                min_points=self.min_points, selection="information", n_jobs=self.n_jobs, device=self.device
+            )
+            among._cluster(points[background])
+            if among.n_clusters_ > 1:
+                return None
+        return background
 
     def _embedder(self) -> Embedder:
         return Embedder(self._standardizer, self._networks, self._network_shape(), resolve_device(self.device))

@@ -15,15 +15,13 @@ import numpy as np
 import torch
 from torch import nn
 
-from shade._arrays import BoolArray, SingleArray
+from shade._arrays import SingleArray
 from shade._distributed import bytes_from_first, rank_and_world
 from shade._errors import MemoryBudgetError, TrainingError
 from shade._parallel import count_threads, run_together, training_threads
 from shade._seeds import draw_seed, spawn_seeds
 from shade.capacity import FitPlan, plan_fit
 from shade.data.fingerprint import fingerprint
-from shade.data.standardize import center_and_unit
-from shade.dc_tree_clustering import DCTreeClustering
 from shade.density.dc_tree import DCTree
 from shade.density.search import choose_algorithm
 from shade.density.spanning_tree import minimum_spanning_tree
@@ -35,7 +33,6 @@ from shade.network.checkpoints import Checkpoints
 from shade.network.group_trainer import GroupTrainer, StreamGroupTrainer
 from shade.network.resume import open_checkpoints
 from shade.network.stream_trainer import StreamedRows, StreamTrainer
-from shade.stability.background import find_background
 from shade.tree_clustering import DataTree
 
 if TYPE_CHECKING:
@@ -96,29 +93,15 @@ def begin_training(
 
 
 def train(
-    model: SHADE,
-    rows: Any,
-    standardize: str | bool,
-    plan: FitPlan,
-    device: torch.device,
-    seed: int,
-    checkpoints: Checkpoints | None,
+    model: SHADE, rows: Any, plan: FitPlan, device: torch.device, seed: int, checkpoints: Checkpoints | None
 ) -> tuple[list[TrainResult], DataTree | None]:
-    """Train the networks of a model whose standardisation is known; returns them, and the tree that they followed.
-
-    The standardisation is moved to the rows that are trained on, where they are not all.
-    """
+    """Train the networks of a model whose standardisation is known; returns them, and the tree that they followed."""
     data = None
     if plan.window_rows is None:
         samples = model._standardizer.apply(rows)
         if model.training_tree_ == "complete" and (model.density_weight != 0 or model.noise == "data"):
             data = _tree_of_data(model, samples, device)
-            if data.background is not None and model.density_unit != "data":
-                # Those that are trained on are to lie around 0, with a deviation of 1.
-                shift, unit = center_and_unit(samples[~data.background], standardize)
-                data, model._standardizer = data.moved(shift, unit), model._standardizer.moved(shift, unit)
-                samples = data.samples
-        make = make_trainer(model, samples, data, device)
+        make = make_trainer(model, samples, None if data is None else data.dc_tree, device)
     else:
         make = make_stream_trainer(model, rows, plan, device)
     return train_networks(model, make, seed, checkpoints), data
@@ -129,25 +112,7 @@ def _tree_of_data(model: SHADE, samples: SingleArray, device: torch.device) -> D
     where = str(device) if device.type == "cuda" else "cpu"
     logger.info("Building the density tree of the data.")
     spanning = minimum_spanning_tree(samples, model.min_points, n_jobs=model.n_jobs, device=where)
-    tree = DCTree.from_spanning_tree(spanning)
-    return DataTree(spanning, tree, samples, _background_of(model, samples, tree))
-
-
-def _background_of(model: SHADE, samples: SingleArray, tree: DCTree) -> BoolArray | None:
-    """Rows that are noise by the tree of the data, unless there are clusters among them."""
-    if model.noise == "embedding":
-        return None
-    background = find_background(tree)
-    if not background.any() or len(samples) - background.sum() < max(2, model.min_points):
-        return None
-    if background.sum() > model.min_points:
-        among = DCTreeClustering(
-            min_points=model.min_points, selection="information", n_jobs=model.n_jobs, device=model.device
-        )
-        among._cluster(samples[background].astype(np.float64))
-        if among.n_clusters_ > 1:
-            return None
-    return background
+    return DataTree(spanning, DCTree.from_spanning_tree(spanning), samples)
 
 
 def tree_is_bearable(shape: tuple[int, ...], epochs: int, device: torch.device) -> bool:
@@ -169,15 +134,10 @@ def check_world(n_rows: int, batch_size: int, min_points: int) -> None:
 
 
 def make_trainer(
-    model: SHADE, samples: SingleArray, data: DataTree | None, device: torch.device
+    model: SHADE, samples: SingleArray, tree: DCTree | None, device: torch.device
 ) -> Callable[..., Trainer]:
-    """Training with all rows in memory, on targets from the tree of the data, or from a tree of each batch.
-
-    Background is not trained on: its many large distances would leave little of the loss to those in clusters.
-    """
+    """Training with all rows in memory, on targets from the tree, or from a tree of each batch if it is None."""
     mean_edge = model.density_unit == "mean_edge"
-    tree = None if data is None else data.dc_tree
-    drawn = None if data is None or data.background is None else np.flatnonzero(~data.background)
     several = rank_and_world()[1] > 1
     on_device = torch.from_numpy(samples).reshape(len(samples), *model._network_shape()).to(device)
     if device.type == "cuda" and model.batch_size <= MOST_BATCH_ROWS_ON_CUDA and not several:
@@ -187,12 +147,12 @@ def make_trainer(
         device_targets = device_targets_of_batches(on_device, model.min_points, mean_edge=mean_edge)
         if tree is not None:
             device_targets = device_targets_of_tree(tree, device, mean_edge=mean_edge)
-        return partial(CudaTrainer, samples=on_device, targets=None, device_targets=device_targets, drawn=drawn)
+        return partial(CudaTrainer, samples=on_device, targets=None, device_targets=device_targets)
     if tree is None:
         targets = targets_of_batches(samples, model.min_points, mean_edge=mean_edge)
     else:
         targets = targets_of_tree(tree, mean_edge=mean_edge)
-    return partial(GroupTrainer if several else Trainer, samples=on_device, targets=targets, drawn=drawn)
+    return partial(GroupTrainer if several else Trainer, samples=on_device, targets=targets)
 
 
 def make_stream_trainer(model: SHADE, rows: Any, plan: FitPlan, device: torch.device) -> Callable[..., Trainer]:

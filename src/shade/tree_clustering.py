@@ -49,18 +49,11 @@ CLUSTERING_RULES: dict[str, Rule] = {
 
 @dataclass(frozen=True)
 class DataTree:
-    """The trees of the data that points are an embedding of, where its rows lie in them, and which are noise."""
+    """The trees of the data that points are an embedding of, and where its rows lie in them."""
 
     spanning: SpanningTree
     dc_tree: DCTree
     samples: SingleArray
-    background: BoolArray | None
-
-    def moved(self, shift: FloatArray, unit: float) -> DataTree:
-        """The same from another zero on and in multiples of a unit."""
-        spanning = SpanningTree(self.spanning.edges, self.spanning.weights / unit)
-        samples = (self.samples - shift.astype(np.float32)) / np.float32(unit)
-        return DataTree(spanning, DCTree.from_spanning_tree(spanning), samples, self.background)
 
 
 class TreeClusteringMixin:

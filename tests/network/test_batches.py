@@ -11,7 +11,7 @@ from shade.network.batches import compute_ahead, prepare_batches, shuffle_batche
 
 @pytest.mark.parametrize(("n", "size", "smallest"), [(10, 4, 1), (10, 3, 2), (500, 500, 5), (503, 500, 5), (7, 100, 5)])
 def test_every_row_is_in_one_batch_and_no_batch_is_too_small(n: int, size: int, smallest: int) -> None:
-    batches = shuffle_batches(np.arange(n), size, smallest, np.random.default_rng(0))
+    batches = shuffle_batches(n, size, smallest, np.random.default_rng(0))
     assert sorted(np.concatenate(batches)) == list(range(n))
     assert all(len(batch) >= min(smallest, n) for batch in batches)
     assert all(len(batch) < size + smallest for batch in batches)

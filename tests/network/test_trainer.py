@@ -154,13 +154,3 @@ def test_rows_are_encoded_the_same_in_any_company() -> None:
     reversed_ = encode_rows(network, rows.flip(0), torch.device("cpu")).flip(0)
     assert torch.equal(whole, single)
     assert torch.equal(whole, reversed_)
-
-
-def test_an_epoch_of_some_rows_takes_about_as_many_steps_and_comes_to_each_as_often() -> None:
-    trainer = make_trainer(epochs=1)
-    trainer.drawn = np.arange(3, 43)
-    batches = trainer.draw_epoch(0)
-    assert np.array_equal(np.bincount(np.concatenate(batches)), np.repeat([0, 3], [3, 40]))
-    assert trainer.n_samples == 120
-    assert all(len(set(batch)) == len(batch) for batch in batches)
-    assert len(trainer.fit().history) == 1

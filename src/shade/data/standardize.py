@@ -22,22 +22,6 @@ def choose_standardization(standardize: str | bool, rows: Any, sample_shape: tup
     return "global" if len(sample_shape) > 1 or pixels else "feature"
 
 
-def center_and_unit(samples: SingleArray, standardize: str | bool) -> tuple[FloatArray, float]:
-    """Where some of the rows that are standardised so lie, and how far they spread, in one number for all columns.
-
-    Subtracting the one and dividing by the other makes of them what is standardised, but for how columns compare.
-    """
-    if standardize == "global":
-        center, variance = samples.mean(dtype=np.float64, keepdims=True)[0], samples.var(dtype=np.float64)
-    else:
-        center, variances = samples.mean(axis=0, dtype=np.float64), samples.var(axis=0, dtype=np.float64)
-        if standardize is False:
-            center, variance = np.zeros(1), variances.mean()
-        else:
-            variance = variances[variances > 0].mean() if (variances > 0).any() else 0.0
-    return center, float(np.sqrt(variance)) or 1.0
-
-
 @dataclass(frozen=True)
 class Standardizer:
     """Shift and scale of the columns; one entry each, or a single one for all columns."""
@@ -92,10 +76,6 @@ class Standardizer:
                 'standardize="feature", or divide the data by a constant first.'
             )
         return result
-
-    def moved(self, shift: FloatArray, unit: float) -> Standardizer:
-        """The same, with results from another zero on and in multiples of a unit."""
-        return Standardizer(self.mean + shift * self.scale, self.scale * unit)
 
     def undo(self, X: AnyArray) -> FloatArray:
         """Bring standardised rows back to the unit of the data."""

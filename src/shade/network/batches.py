@@ -34,9 +34,10 @@ class Batch:
     x: torch.Tensor | None = None
 
 
-def shuffle_batches(rows: IntArray, batch_size: int, smallest: int, random: np.random.Generator) -> list[IntArray]:
-    """Cut a random order of rows into batches; a remainder of fewer than `smallest` rows joins the batch before it."""
-    return np.split(random.permutation(rows), batch_starts(len(rows), batch_size, smallest)[1:])
+def shuffle_batches(n_samples: int, batch_size: int, smallest: int, random: np.random.Generator) -> list[IntArray]:
+    """Cut a random order into batches; a remainder of fewer than `smallest` rows joins the batch before it."""
+    order = random.permutation(n_samples)
+    return np.split(order, batch_starts(n_samples, batch_size, smallest)[1:])
 
 
 def batch_starts(n: int, size: int, smallest: int) -> list[int]:

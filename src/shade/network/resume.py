@@ -19,7 +19,7 @@ from shade.network.checkpoints import Checkpoint, Checkpoints, Schedule, read_ch
 # What may change when training goes on: how it runs, how long, and what is made of the embedding after.
 FREE = frozenset(
     (
-        "callbacks", "device", "ensemble", "epochs", "min_cluster_size", "n_jobs", "random_state", "selection",
+        "callbacks", "device", "ensemble", "epochs", "min_cluster_size", "n_jobs", "noise", "random_state", "selection",
         "verbose",
     )
 )  # fmt: skip

@@ -16,7 +16,7 @@ from torch import nn
 
 from shade._arrays import IntArray
 from shade._errors import TrainingError
-from shade.network.batches import Batch, Targets, batch_starts, prepare_batches, rows_after, shuffle_batches
+from shade.network.batches import Batch, Targets, prepare_batches, rows_after, shuffle_batches
 from shade.network.callbacks import Callback
 from shade.network.checkpoints import MemberCheckpoints, Progress, TorchGenerators, TrainState
 from shade.network.losses import density_loss, reconstruction_loss
@@ -49,7 +49,6 @@ class TrainResult:
 class Trainer:
     """Trains a network on samples that are already on the device, with targets that are computed elsewhere.
 
-    `drawn` are the rows to train on if not all; an epoch passes over them so often that it takes about as many steps.
     `interruption` can be set from another thread; training then ends before its next step, as if by Ctrl-C.
     """
 
@@ -61,7 +60,6 @@ class Trainer:
     callbacks: Sequence[Callback] = ()
     checkpoints: MemberCheckpoints | None = None
     interruption: Event = field(default_factory=Event)
-    drawn: IntArray | None = None
     optimizer: torch.optim.Optimizer = field(init=False)
     progress: Progress = field(init=False)
     _stream: Generator[Any, None, None] = field(init=False)
@@ -85,16 +83,7 @@ class Trainer:
     @property
     def n_samples(self) -> int:
         """Rows of an epoch."""
-        return len(self.samples) if self.drawn is None else self._passes * len(self.drawn)
-
-    @property
-    def _passes(self) -> int:
-        """How often an epoch comes to each row."""
-        if self.drawn is None:
-            return 1
-        size, smallest = self.settings.batch_size, self.settings.smallest_batch
-        of_all, of_drawn = (len(batch_starts(n, size, smallest)) for n in (len(self.samples), len(self.drawn)))
-        return max(1, round(of_all / of_drawn))
+        return len(self.samples)
 
     def fit(self) -> TrainResult:
         """Run all epochs that are left, or fewer if a callback says so."""
@@ -234,10 +223,9 @@ class Trainer:
 
     def draw_epoch(self, done: int) -> list[Any]:
         """The batches of an epoch, less those that hold the first rows, already trained on."""
-        rows = np.arange(len(self.samples)) if self.drawn is None else self.drawn
-        size, smallest = self.settings.batch_size, self.settings.smallest_batch
-        passes = (shuffle_batches(rows, size, smallest, self.random) for _ in range(self._passes))
-        return rows_after(list(chain.from_iterable(passes)), done)
+        settings = self.settings
+        batches = shuffle_batches(self.n_samples, settings.batch_size, settings.smallest_batch, self.random)
+        return rows_after(batches, done)
 
     def _epochs(self) -> Iterator[list[Any]]:
         """What is left of each epoch.
