@@ -1,5 +1,6 @@
 """Two ranks on one CUDA device, started by torchrun with a folder: the first dies once, and both go on."""
 
+import faulthandler
 import os
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ from tests.estimators.torchrun_case import die
 
 
 def main(folder: Path) -> None:
+    faulthandler.dump_traceback_later(300, exit=True)  # a rank that waits for ever says where
     first_life = os.environ["TORCHELASTIC_RESTART_COUNT"] == "0"
     disturbed = SHADE(**{**SETTINGS, "device": "cuda"}, callbacks=[die] if first_life else []).fit(
         blobs(2500), checkpoint=folder / "run.ckpt", checkpoint_epochs=1, resume=True
