@@ -33,7 +33,9 @@ plots.plot_embedding(model[-1].embedding_, labels)
 from sklearn.linear_model import LogisticRegression
 
 embedding = make_pipeline(
-    SimpleImputer(), SHADE(epochs=20, batch_size=60, random_state=0)
+    SimpleImputer(),
+    QuantileTransformer(n_quantiles=50),
+    SHADE(epochs=20, batch_size=60, random_state=0),
 ).set_output(transform="pandas")
 print(embedding.fit_transform(wine).iloc[:3, :4])
 classifier = make_pipeline(embedding, LogisticRegression(max_iter=1000)).fit(

@@ -48,7 +48,7 @@ def test_cells_with_anndata(run: Any) -> None:
     pytest.importorskip("anndata", reason="needs anndata (the h5ad extra)")
     scope = run("cells_anndata")
     adata = scope["adata"]
-    assert adata.obsm["X_shade"].shape == (450, 20)
+    assert adata.obsm["X_shade"].shape == (450, 40)
     assert adjusted_rand_score(scope["cell_type"], adata.obs["shade"]) > 0.9
 
 
