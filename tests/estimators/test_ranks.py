@@ -11,7 +11,6 @@ import pytest
 from shade import SHADE
 from shade._distributed import bytes_from_first, rank_and_world, share_of
 from tests.estimators.rank_cases import SETTINGS, blobs
-from tests.unmeasured import unmeasured
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that can be forked")
 KILLS = os.environ.get("SHADE_RANK_KILLS", "2")
@@ -20,7 +19,7 @@ KILLS = os.environ.get("SHADE_RANK_KILLS", "2")
 def run(*command: str) -> subprocess.CompletedProcess[str]:
     root = Path(__file__).parents[2]
     return subprocess.run(
-        [sys.executable, *command], cwd=root, env=unmeasured(), capture_output=True, text=True, timeout=600, check=False
+        [sys.executable, *command], cwd=root, capture_output=True, text=True, timeout=600, check=False
     )
 
 
