@@ -115,7 +115,7 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
     ----------
     labels_ : ndarray of shape (n_samples,)
         Cluster of each row, 0 being the largest cluster; −1 is noise.
-    embedding_ : ndarray of shape (n_samples, n_networks_ * embedding_size)
+    embedding_ : ndarray of shape (n_samples, networks * embedding_size)
         The rows in the embedding.
     probabilities_ : ndarray of shape (n_samples,)
         Membership strength: 1 in the core of a cluster, lower towards its border, 0 for noise.
@@ -276,7 +276,7 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
 
         Returns
         -------
-        ndarray of shape (n_samples, n_networks_ * embedding_size)
+        ndarray of shape (n_samples, networks * embedding_size)
         """
         check_is_fitted(self)
         rows = check_samples(self, X, reset=False)
@@ -291,7 +291,7 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
 
         Parameters
         ----------
-        Z : array-like of shape (n_samples, n_networks_ * embedding_size)
+        Z : array-like of shape (n_samples, networks * embedding_size)
 
         Returns
         -------
