@@ -123,7 +123,7 @@ def tree_is_bearable(shape: tuple[int, ...], epochs: int, device: torch.device) 
 
 
 def check_world(n_rows: int, batch_size: int, min_points: int) -> None:
-    """Refuse more processes than there are batches, on all of them alike: some would have nothing to train on."""
+    """Refuse more processes than there are batches, as each finds by itself: some would have nothing to train on."""
     world, batches = rank_and_world()[1], len(batch_starts(n_rows, batch_size, min_points))
     if world > batches:
         raise TrainingError(
