@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
-from shade.density import SpanningTree, minimum_spanning_tree, search
+from shade.density import SpanningTree, minimum_spanning_tree, search, spanning_tree
 from tests import oracles
 from tests.oracles import draw_groups, draw_scaled_points
 
@@ -145,3 +145,17 @@ def test_points_far_from_zero_keep_their_distances_in_blocks() -> None:
         for algorithm in ALGORITHMS:
             tree = minimum_spanning_tree(X, 3, algorithm=algorithm)
             check_tree(tree, matrix, oracles.prim_weights(matrix), f"{offset=} {algorithm=}")
+
+
+def test_a_rank_that_searches_alone_asks_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    def wait_for_others(*arrays: np.ndarray) -> None:
+        raise AssertionError("the other ranks are not there")
+
+    monkeypatch.setattr(spanning_tree, "rank_and_world", lambda: (0, 2))
+    monkeypatch.setattr(spanning_tree, "reduce_max", wait_for_others)
+    rounds = spanning_tree.BoruvkaRounds(np.ones(4), alone=True)
+    rounds.begin()
+    assert rounds.searching().tolist() == [0, 1, 2, 3]
+    rounds.partner[:] = [1, 0, 3, 2]
+    rounds.finish()
+    assert rounds.edges == 2

@@ -116,10 +116,14 @@ def _prim(points: FloatArray, min_points: int, n_jobs: int | None) -> SpanningTr
 
 
 class BoruvkaRounds:
-    """What Borůvka's rounds share: components, the edge each point knows of, and the tree so far."""
+    """What Borůvka's rounds share: components, the edge each point knows of, and the tree so far.
 
-    def __init__(self, core: FloatArray) -> None:
+    Ranks share the search, unless one of them searches alone while the others wait for its tree.
+    """
+
+    def __init__(self, core: FloatArray, *, alone: bool = False) -> None:
         n = len(core)
+        self.alone = alone
         self.component = np.arange(n)
         self.partner = np.full(n, -1)
         self.reach = core.copy()  # no edge of a point is lighter than its core distance
@@ -139,7 +143,7 @@ class BoruvkaRounds:
 
     def searching(self) -> IntArray:
         """Points that may improve the bound of their component, and are this rank's to search for."""
-        rank, world = rank_and_world()
+        rank, world = (0, 1) if self.alone else rank_and_world()
         return np.flatnonzero((self.partner < 0) & (self.reach < self.bound[self.component]))[rank::world]
 
     def most_promising_first(self, rows: IntArray) -> IntArray:
@@ -148,7 +152,8 @@ class BoruvkaRounds:
 
     def finish(self) -> None:
         """Join components along the lightest edges that were found, by whichever rank: a search only raises both."""
-        reduce_max(self.partner, self.reach)
+        if not self.alone:
+            reduce_max(self.partner, self.reach)
         self.edges = boruvka.merge_components(
             self.component, self.partner, self.reach, self.tails, self.heads, self.weights, self.edges
         )

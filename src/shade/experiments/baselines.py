@@ -34,8 +34,6 @@ EPOCHS = 100
 NETWORK = (512, 256, 128)
 MIN_POINTS = 5
 
-# ClustPy 0.0.3 leaves tensors of DipDECK on the host: elsewhere it raises an error.
-_ON_CPU = ("DipDECK",)
 _GIVEN_K = ("DEC", "IDEC", "DCN", "DipEncoder")
 
 
@@ -57,7 +55,17 @@ def load_clustpy() -> Any:
             sys.modules[f"torchvision{name}"] = _StandIn(f"torchvision{name}")
     with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
         warnings.simplefilter("ignore")
-        return importlib.import_module("clustpy.deep")
+        deep = importlib.import_module("clustpy.deep")
+        module = importlib.import_module("clustpy.deep.dipdeck")
+    module._DipDECK_Module.to_device = _move_dipdeck
+    return deep
+
+
+def _move_dipdeck(module: Any, device: torch.device) -> Any:
+    """ClustPy 0.0.3 moves these tensors and forgets the moved ones, so DipDECK fails on other devices than the CPU."""
+    for name in ("labels", "cluster_centers", "dip_matrix"):
+        setattr(module, name, getattr(module, name).to(device))
+    return module
 
 
 class _Batches:
@@ -99,7 +107,7 @@ def run_clustpy(name: str) -> Callable[[BenchmarkSamples, Mapping[str, Any], int
         layers = [X.shape[1], *hidden, settings["embedding_size"]]
         # A class and its parameters: the network is then made, and seeded, by the method itself.
         network = (deep.neural_networks.FeedforwardAutoencoder, {"layers": layers})
-        place = resolve_device("cpu" if name in _ON_CPU else device)
+        place = resolve_device(device)
         loaders = (_Batches(X, settings["batch_size"], place, True), _Batches(X, settings["batch_size"], place, False))
         method = getattr(deep, name)(
             **settings, neural_network=network, custom_dataloaders=loaders, device=place, random_state=seed
