@@ -1,8 +1,8 @@
 """Damaged and forged model files, each loaded and used: python -m tests.estimators.mutations 2000
 
-So many files of each of three models are tried, in a process whose memory is bounded. Each must be refused or load to the
-same predictions: a file that was damaged to the last bit, a forged one, whose hashes fit its changed contents, to the same
-labels and to five digits in strengths and embedding. What is not noticed of forged files, here or elsewhere:
+So many files of each of three models are tried, in a process whose memory is bounded. Each must be refused or load to
+the same predictions: to the last bit if it was damaged; if it was forged, so that its hashes fit its contents, to
+the same labels and five digits of strengths and embedding. What is not noticed of forged files, here or elsewhere:
 
 - a weight that was changed in its last bits, so that sixteen made-up rows embed as before to six digits;
 - what no prediction reads: weights of the decoder, links by which noise is put into clusters, history, versions;
