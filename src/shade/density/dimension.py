@@ -1,4 +1,4 @@
-"""How many dimensions the points fill where they lie, whatever the number of columns."""
+"""How many dimensions the points fill around where they lie, whatever the number of columns."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import numpy as np
 from shade._arrays import FloatArray
 from shade.density.search import make_search
 
-NEIGHBOURS = 10
+NEIGHBOURS = 100  # far enough to look beyond a small cluster: points may lie on a line within, and apart in all directions
+NEIGHBOURS_SHARE = 0.25  # of the points, at most
 MOST_QUERIES = 500  # their mean is known to two parts in a hundred, which is enough
 MOST_ENTRIES = 1e9  # differences taken: a second or two; fewer queries for many or wide rows
 
@@ -18,7 +19,7 @@ def intrinsic_dimension(points: FloatArray, n_jobs: int | None = None) -> float:
     The inverses are averaged, as MacKay and Ghahramani advise. Points that coincide with their nearest neighbour tell
     nothing and are left out. At least 1, the answer where too few distinct points are left.
     """
-    neighbours = min(NEIGHBOURS, len(points) - 1)
+    neighbours = min(NEIGHBOURS, int(NEIGHBOURS_SHARE * len(points)))
     if neighbours < 3:
         return 1.0
     wanted = int(np.clip(MOST_ENTRIES / points.size, 20, MOST_QUERIES))

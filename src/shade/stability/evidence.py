@@ -8,12 +8,12 @@ from shade.stability.selection import FlatClustering
 from shade.stability.structure_tree import StructureTree
 
 # What Gaussian and uniform samples hardly reach, by dimension: measured in 1 to 50 dimensions (docs/experiments.md).
-FALLING, FEWEST, MOST = 2.7, 1.4, 2.0
+FALLING, FEWEST = 5.5, 1.6
 
 
 def enough_errors(dimension: float) -> float:
-    """How many standard errors are more than chance: 2 in the plane, fewer where distances fluctuate less."""
-    return float(np.clip(FALLING / np.sqrt(dimension), FEWEST, MOST))
+    """How many standard errors are more than chance: many on a line, fewer where points have more ways around a gap."""
+    return max(FEWEST, FALLING / dimension)
 
 
 def standard_errors(tree: StructureTree, clustering: FlatClustering, dimension: float = 1.0) -> float:
@@ -22,8 +22,8 @@ def standard_errors(tree: StructureTree, clustering: FlatClustering, dimension: 
     In D dimensions density falls with the D-th power of distance, so a point that leaves its cluster at distance d lies
     D · log(birth / d) nats above the density at which the cluster was born. Counting points makes the mean of that over
     s points uncertain by about 1 / sqrt(s). The cluster with the most mass is left out: it holds the peak that even a
-    single cluster has. Gaussian and uniform samples reach 1 to 2 in the plane and about 1.4 at most above four
-    dimensions, small clusters of real data 1.6 to 3, and most clusterings 5 to 500. Proportional to the dimension.
+    single cluster has. Gaussian and uniform samples reach up to 5 on a line, 3 in the plane and about 1.6 above four
+    dimensions, small clusters of real data 2 to 6, and most clusterings 5 to 500. Proportional to the dimension.
     """
     if clustering.n_clusters < 2:
         return 0.0
