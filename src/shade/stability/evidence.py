@@ -8,7 +8,7 @@ from shade.stability.selection import FlatClustering
 from shade.stability.structure_tree import StructureTree
 
 # What Gaussian and uniform samples hardly reach, by dimension: measured in 1 to 50 dimensions (docs/experiments.md).
-FALLING, FEWEST = 5.5, 1.6
+FALLING, FEWEST = 6.0, 2.0
 
 
 def enough_errors(dimension: float) -> float:
@@ -22,7 +22,7 @@ def standard_errors(tree: StructureTree, clustering: FlatClustering, dimension: 
     In D dimensions density falls with the D-th power of distance, so a point that leaves its cluster at distance d lies
     D · log(birth / d) nats above the density at which the cluster was born. Counting points makes the mean of that over
     s points uncertain by about 1 / sqrt(s). The cluster with the most mass is left out: it holds the peak that even a
-    single cluster has. Gaussian and uniform samples reach up to 5 on a line, 3 in the plane and about 1.6 above four
+    single cluster has. Gaussian and uniform samples reach up to 5 on a line, 3 in the plane and 1.8 above four
     dimensions, small clusters of real data 2 to 6, and most clusterings 5 to 500. Proportional to the dimension.
     """
     if clustering.n_clusters < 2:
