@@ -27,8 +27,11 @@ from shade.network.autoencoders import check_network, shape_for_network
 from shade.network.callbacks import as_callback
 from shade.row_checks import check_samples
 from shade.stability.background import find_background
+from shade.stability.evidence import more_than_chance
 from shade.training import begin_training, count_networks, plan_training, train
 from shade.tree_clustering import CLUSTERING_RULES, DataTree, TreeClusteringMixin, unchanged_on_error
+
+CLEARLY = 3.0  # so many times what chance explains: sparse rows that merely look grouped are still background
 
 RULES: dict[str, Rule] = {
     **CLUSTERING_RULES,
@@ -341,8 +344,11 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
             among = DCTreeClustering(
                 min_points=self.min_points, selection="information", n_jobs=self.n_jobs, device=self.device
             )
-            among._cluster(points[background])
-            if among.n_clusters_ > 1:
+            sparse = points[background]
+            among._cluster(sparse)
+            if among.n_clusters_ > 1 and more_than_chance(
+                among.structure_tree_, among._clustering, sparse, self.n_jobs, CLEARLY
+            ):
                 return None
         return background
 

@@ -21,7 +21,6 @@ from shade._extras import need
 from shade._parallel import tree_device
 from shade._validation import Choice, Real, Rule, Whole, check_parameter, check_parameters
 from shade.density.dc_tree import DCTree
-from shade.density.dimension import intrinsic_dimension
 from shade.density.spanning_tree import SpanningTree, minimum_spanning_tree
 from shade.explanation import Explanation, explain_labels
 from shade.stability.assignment import (
@@ -32,7 +31,7 @@ from shade.stability.assignment import (
     label_new_points,
 )
 from shade.stability.assignment import score_new_points as score_attached
-from shade.stability.evidence import enough_errors, standard_errors
+from shade.stability.evidence import more_than_chance
 from shade.stability.links import follow_links, links_of, sort_links
 from shade.stability.selection import FlatClustering, cut_at_distance, select_clusters, select_n_clusters
 from shade.stability.structure_tree import SELECTIONS, StructureTree, smallest_branch
@@ -300,11 +299,9 @@ class TreeClusteringMixin:
         """The clustering of the rule, or a single cluster where chance explains what it found."""
         clustering = select_clusters(self.structure_tree_)
         if self.selection == "information" and clustering.n_clusters > 1:
-            errors = standard_errors(self.structure_tree_, clustering)
-            if errors < enough_errors(1.0):  # what is enough for one dimension is enough for any
-                dimension = intrinsic_dimension(self._training.points[~self._background], self.n_jobs)
-                if errors * dimension < enough_errors(dimension):
-                    return select_n_clusters(self.structure_tree_, 1)
+            points = self._training.points[~self._background]
+            if not more_than_chance(self.structure_tree_, clustering, points, self.n_jobs):
+                return select_n_clusters(self.structure_tree_, 1)
         return clustering
 
     def _set_clustering(self, clustering: FlatClustering) -> None:

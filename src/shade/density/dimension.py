@@ -7,7 +7,7 @@ import numpy as np
 from shade._arrays import FloatArray
 from shade.density.search import make_search
 
-NEIGHBOURS = 100  # far enough to look beyond a small cluster: points may lie on a line within, and apart in all directions
+NEIGHBOURS = 100  # enough to look beyond a small cluster, which may be a line among others in all directions
 NEIGHBOURS_SHARE = 0.25  # of the points, at most
 MOST_QUERIES = 500  # their mean is known to two parts in a hundred, which is enough
 MOST_ENTRIES = 1e9  # differences taken: a second or two; fewer queries for many or wide rows

@@ -4,11 +4,24 @@ from __future__ import annotations
 
 import numpy as np
 
+from shade._arrays import FloatArray
+from shade.density.dimension import intrinsic_dimension
 from shade.stability.selection import FlatClustering
 from shade.stability.structure_tree import StructureTree
 
 # What Gaussian and uniform samples hardly reach, by dimension: measured in 1 to 50 dimensions (docs/experiments.md).
 FALLING, FEWEST = 6.0, 2.0
+
+
+def more_than_chance(
+    tree: StructureTree, clustering: FlatClustering, points: FloatArray, n_jobs: int | None = None, times: float = 1.0
+) -> bool:
+    """Whether the clusters of these points stand out more than chance explains, or so many times more."""
+    errors = standard_errors(tree, clustering)
+    if errors >= times * enough_errors(1.0):  # what is enough for one dimension is enough for any
+        return True
+    dimension = intrinsic_dimension(points, n_jobs)
+    return errors * dimension >= times * enough_errors(dimension)
 
 
 def enough_errors(dimension: float) -> float:
