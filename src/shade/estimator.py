@@ -88,7 +88,8 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         Whether the squared error of a row is averaged or summed over its features.
     standardize : {"auto", "feature", "global", False}, default="auto"
         z-normalisation of each column, of all entries alike, or none. "auto" takes all entries alike for images, which
-        are samples with a height and a width, or rows of at least 64 bytes (uint8); each column otherwise.
+        are samples with a height and a width, or at least 64 columns of bytes (uint8) or of a range whose ends most of
+        them reach, as pixels do; each column otherwise.
     noise : {"embedding", "data"}, default="data"
         Whether only rows in no cluster of the embedding are noise, or also those in a sparse background that the
         density tree of the data itself shows: rows an octave sparser than the rest, without clusters among them. Where

@@ -38,6 +38,20 @@ def test_without_the_tree_of_the_data_it_may_look_like_a_cluster(noisy: tuple[SH
     assert model._background.any()
 
 
+def test_sparse_rows_are_clusters_where_the_embedding_shows_them_clearly(monkeypatch: pytest.MonkeyPatch) -> None:
+    # In a hundred columns, distances within a sparse group and between two of them are much the same.
+    random = np.random.default_rng(0)
+    dense = 2.0 * random.normal(size=(3, 1, 100)) + 0.05 * random.normal(size=(3, 200, 100))
+    sparse = random.normal(size=(2, 1, 100)) + random.normal(size=(2, 150, 100))
+    X = np.vstack([dense.reshape(-1, 100), sparse.reshape(-1, 100)])
+    settings = {"epochs": 20, "ensemble": 1, "random_state": 0}
+    model = SHADE(**settings).fit(X)
+    assert model.n_clusters_ == 5
+    assert np.mean(model.labels_[600:] >= 0) > 0.9
+    monkeypatch.setattr("shade.estimator.CLEARLY", np.inf)
+    assert (SHADE(**settings).fit(X).labels_[600:] == -1).all()
+
+
 def test_new_noise_is_mostly_noise_too(noisy: tuple[SHADE, np.ndarray, np.ndarray]) -> None:
     model, _, _ = noisy
     X, truth = groups_and_noise(20, 120, seed=1)
@@ -76,14 +90,17 @@ def test_the_unit_of_the_data_changes_nothing(scale: float) -> None:
     assert np.array_equal(first.labels_, second.labels_)
 
 
-def test_images_and_rows_of_bytes_share_one_deviation() -> None:
+def test_images_and_rows_of_pixels_share_one_deviation() -> None:
     random = np.random.default_rng(0)
     pictures = random.integers(0, 255, size=(60, 8, 8)).astype(np.uint8)
     quick = {**QUICK, "epochs": 1, "selection": "branches"}
     for X, single in ((pictures, True), (pictures.reshape(60, -1), True), (pictures[:, 0], False)):
         assert (len(SHADE(**quick).fit(X)._standardizer.scale) == 1) == single
     as_floats = pictures.reshape(60, -1).astype(float)
-    assert len(SHADE(**quick).fit(as_floats)._standardizer.scale) == 64
+    assert len(SHADE(**quick).fit(as_floats)._standardizer.scale) == 64  # columns that end anywhere
+    with_contrast = np.clip(2.0 * as_floats - 128.0, 0.0, 255.0) / 255.0  # all reach black and white
+    assert len(SHADE(**quick).fit(with_contrast)._standardizer.scale) == 1
+    assert len(SHADE(**quick).fit(with_contrast[:, :63])._standardizer.scale) == 63
 
 
 def test_the_tree_of_all_data_is_left_out_where_it_would_take_too_long(monkeypatch: pytest.MonkeyPatch) -> None:

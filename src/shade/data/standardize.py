@@ -11,15 +11,28 @@ import numpy as np
 from shade._arrays import AnyArray, FloatArray, SingleArray
 
 SLICE_ENTRIES = 1 << 22
-FEWEST_PIXELS = 64  # of a row of bytes that is taken for an image
+FEWEST_PIXELS = 64  # of a row that may be an image
 
 
 def choose_standardization(standardize: str | bool, rows: Any, sample_shape: tuple[int, ...]) -> str | bool:
     """What "auto" is for these rows, of samples with this shape: "global" for images, else "feature"."""
     if standardize != "auto":
         return standardize
-    pixels = rows.dtype == np.uint8 and rows.shape[1] >= FEWEST_PIXELS
-    return "global" if len(sample_shape) > 1 or pixels else "feature"
+    return "global" if len(sample_shape) > 1 or _share_a_unit(rows) else "feature"
+
+
+def _share_a_unit(rows: Any) -> bool:
+    """Whether many columns have one unit, as pixels do: bytes, or most columns reach both ends of the same range."""
+    if rows.shape[1] < FEWEST_PIXELS:
+        return False
+    if rows.dtype == np.uint8:
+        return True
+    low, high = np.full(rows.shape[1], np.inf), np.full(rows.shape[1], -np.inf)
+    for part in _slices(rows):
+        np.minimum(low, part.min(axis=0), out=low)
+        np.maximum(high, part.max(axis=0), out=high)
+    both = (low == low.min()) & (high == high.max())
+    return bool(np.mean(both) > 0.5)
 
 
 @dataclass(frozen=True)
