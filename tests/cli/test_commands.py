@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.datasets import make_blobs
+from sklearn.metrics import adjusted_rand_score
 
 import shade
 from tests.cli.commands import QUICK, run
@@ -17,7 +18,7 @@ def rows_of(text: str) -> list[dict[str, str]]:
     return list(csv.DictReader(text.splitlines()))
 
 
-def test_fit_writes_model_labels_embedding_and_summary(fitted: Path) -> None:
+def test_fit_writes_model_labels_embedding_and_summary(fitted: Path, table: Path) -> None:
     names = {path.name for path in fitted.iterdir()}
     assert names - {"report.html"} == {"model.shade", "labels.csv", "embedding.npy", "summary.json"}
     model = shade.load(fitted / "model.shade")
@@ -37,7 +38,10 @@ def test_fit_writes_model_labels_embedding_and_summary(fitted: Path) -> None:
     assert summary["data"]["notes"] == [
         "put the mean of the column in place of 2 values in 2 of 120 rows and 1 of 4 columns"
     ]
-    assert -1 <= summary["data"]["agreement"]["adjusted_rand"] <= 1
+    groups, clustered = pd.read_csv(table)["segment"], model.labels_ >= 0
+    agreement = summary["data"]["agreement"]
+    assert agreement["adjusted_rand"] == adjusted_rand_score(groups[clustered], model.labels_[clustered])
+    assert agreement["adjusted_rand_assigned"] == adjusted_rand_score(groups, model.assign_noise())
     assert [path for path in fitted.parent.iterdir() if path != fitted] == []
 
 

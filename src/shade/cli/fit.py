@@ -171,5 +171,5 @@ def _summarise(model: SHADE, samples: Samples, seconds: float) -> dict[str, Any]
         "epochs": max(record["epoch"] for record in model.history_),
         "losses": losses,
         "parameters": parameters,
-        "data": describe_samples(samples, model.labels_),
+        "data": describe_samples(samples, model),
     }

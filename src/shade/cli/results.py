@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,18 +47,24 @@ def describe_clusters(model: Any) -> dict[str, Any]:
     }
 
 
-def describe_samples(samples: Samples, labels: AnyArray) -> dict[str, Any]:
-    """What was read, and how far the clusters agree with known groups."""
+def describe_samples(samples: Samples, model: SHADE) -> dict[str, Any]:
+    """What was read, and how far the clusters agree with known groups: without noise, and with noise assigned."""
     described: dict[str, Any] = {
         "source": samples.source, "kind": samples.kind, "shape": list(samples.shape), "notes": list(samples.notes),
     }  # fmt: skip
     if samples.labels is not None:
-        from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
+        from shade.metrics import measure_agreement
 
-        described["agreement"] = {
-            "adjusted_rand": float(adjusted_rand_score(samples.labels, labels)),
-            "normalized_mutual_information": float(normalized_mutual_info_score(samples.labels, labels)),
+        groups = samples.labels if samples.labels.dtype.kind in "iu" else samples.labels.astype(str)
+        found = measure_agreement(groups, model.labels_, model.assign_noise())
+        figures = {
+            "adjusted_rand": found.ari,
+            "adjusted_rand_assigned": found.ari_1nn,
+            "normalized_mutual_information": found.nmi,
+            "normalized_mutual_information_assigned": found.nmi_1nn,
         }
+        # There are none where everything is noise, and JSON knows no NaN.
+        described["agreement"] = {name: None if isnan(value) else value for name, value in figures.items()}
     return described
 
 
@@ -95,8 +102,9 @@ def show_results(summary: dict[str, Any], output: Path | None, *, as_json: bool)
     sizes = summary["cluster_sizes"]
     typer.echo(f"sizes           {', '.join(map(str, sizes[:12]))}{', …' if len(sizes) > 12 else ''}")
     agreement = summary.get("data", {}).get("agreement")
-    if agreement is not None:
-        typer.echo(f"ARI with label  {agreement['adjusted_rand']:.3f}")
+    if agreement is not None and agreement["adjusted_rand"] is not None:
+        without = f"{agreement['adjusted_rand']:.3f} without noise"
+        typer.echo(f"ARI with label  {without}, {agreement['adjusted_rand_assigned']:.3f} with noise assigned")
     if "seconds" in summary:
         typer.echo(f"time            {summary['seconds']:.1f} s")
     if output is not None:

@@ -107,15 +107,18 @@ function commonTruth(cluster) {
   return { name: truth.names[best], share: counts[best] / sizeOf(cluster) };
 }
 
-// Adjusted Rand index of the clusters and the given labels, noise being a cluster of its own.
+// Adjusted Rand index of the clusters and the given labels of their points; noise is left out.
 function agreementWithTruth() {
-  const k = state.clusters.length + 1;
+  const k = state.clusters.length;
   const rows = new Float64Array(k);
   const columns = new Float64Array(truth.names.length);
   const few = k * columns.length <= 1e6; // else most pairs of a cluster and a label never occur
   const cells = few ? new Float64Array(k * columns.length) : new Map();
+  let clustered = 0;
   for (let position = 0; position < n; position++) {
-    const label = state.labels[position] < 0 ? k - 1 : state.labels[position];
+    const label = state.labels[position];
+    if (label < 0) continue;
+    clustered++;
     const code = truth.codes[position];
     const cell = label * columns.length + code;
     if (few) cells[cell]++;
@@ -127,7 +130,7 @@ function agreementWithTruth() {
   const together = pairs(cells.values());
   const inRows = pairs(rows);
   const inColumns = pairs(columns);
-  const expected = (inRows * inColumns) / Math.max((n * (n - 1)) / 2, 1);
+  const expected = (inRows * inColumns) / Math.max((clustered * (clustered - 1)) / 2, 1);
   const most = (inRows + inColumns) / 2;
   return most === expected ? 1 : (together - expected) / (most - expected);
 }
