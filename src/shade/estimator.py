@@ -31,7 +31,7 @@ from shade.stability.evidence import more_than_chance
 from shade.training import begin_training, count_networks, plan_training, train
 from shade.tree_clustering import CLUSTERING_RULES, DataTree, TreeClusteringMixin, unchanged_on_error
 
-CLEARLY = 3.0  # so many times what chance explains: sparse rows that merely look grouped are still background
+CLEARLY = 2.0  # times what chance explains: sparse rows that merely look grouped are still background
 
 RULES: dict[str, Rule] = {
     **CLUSTERING_RULES,
@@ -88,8 +88,8 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         Whether the squared error of a row is averaged or summed over its features.
     standardize : {"auto", "feature", "global", False}, default="auto"
         z-normalisation of each column, of all entries alike, or none. "auto" takes all entries alike for images, which
-        are samples with a height and a width, or at least 64 columns of bytes (uint8) or of a range whose ends most of
-        them reach, as pixels do; each column otherwise.
+        are samples with a height and a width, or at least 64 columns of bytes (uint8), or of values that pile up at
+        both ends of one range, as pixels do; each column otherwise.
     noise : {"embedding", "data"}, default="data"
         Whether only rows in no cluster of the embedding are noise, or also those in a sparse background that the
         density tree of the data itself shows: rows an octave sparser than the rest, without clusters among them. Where
@@ -335,7 +335,7 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         return resolve_device(self.device)
 
     def _find_background(self, data: DataTree | None, points: FloatArray) -> BoolArray | None:
-        """Rows that are noise by the tree of the data, unless the embedding shows clusters among them."""
+        """Rows that are noise by the tree of the data, unless the embedding clearly shows clusters among them."""
         if self.noise == "embedding" or data is None:
             return None
         background = find_background(data.dc_tree)

@@ -299,7 +299,9 @@ class TreeClusteringMixin:
         """The clustering of the rule, or a single cluster where chance explains what it found."""
         clustering = select_clusters(self.structure_tree_)
         if self.selection == "information" and clustering.n_clusters > 1:
-            points = self._training.points[~self._background]
+            points = self._training.points
+            if self._background.any():
+                points = points[~self._background]
             if not more_than_chance(self.structure_tree_, clustering, points, self.n_jobs):
                 return select_n_clusters(self.structure_tree_, 1)
         return clustering

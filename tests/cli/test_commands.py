@@ -45,6 +45,17 @@ def test_fit_writes_model_labels_embedding_and_summary(fitted: Path, table: Path
     assert [path for path in fitted.parent.iterdir() if path != fitted] == []
 
 
+def test_a_group_that_is_called_minus_one_is_a_group(tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame(random.normal(size=(120, 3)), columns=["a", "b", "c"])
+    frame["group"] = random.choice([-1, 1], size=120)
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    named = ["--label", "group", *QUICK, "--selection", "information"]
+    result = run("fit", tmp_path / "rows.csv", "-o", tmp_path / "out", *named)
+    assert result.exit_code == 0, result.output
+    assert json.loads((tmp_path / "out" / "summary.json").read_text())["data"]["agreement"]["adjusted_rand"] < 0.5
+
+
 def test_fit_keeps_results_and_messages_apart(table: Path, tmp_path: Path) -> None:
     read = ["--drop-non-numeric", "--missing", "drop-rows", "--memory", "4GB"]
     result = run("fit", table, *read, "-o", tmp_path / "out", "--json", *QUICK)

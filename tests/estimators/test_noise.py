@@ -97,10 +97,10 @@ def test_images_and_rows_of_pixels_share_one_deviation() -> None:
     for X, single in ((pictures, True), (pictures.reshape(60, -1), True), (pictures[:, 0], False)):
         assert (len(SHADE(**quick).fit(X)._standardizer.scale) == 1) == single
     as_floats = pictures.reshape(60, -1).astype(float)
-    assert len(SHADE(**quick).fit(as_floats)._standardizer.scale) == 64  # columns that end anywhere
-    with_contrast = np.clip(2.0 * as_floats - 128.0, 0.0, 255.0) / 255.0  # all reach black and white
-    assert len(SHADE(**quick).fit(with_contrast)._standardizer.scale) == 1
-    assert len(SHADE(**quick).fit(with_contrast[:, :63])._standardizer.scale) == 63
+    scaled = (as_floats - as_floats.min(axis=0)) / np.ptp(as_floats, axis=0)  # one row at each end
+    with_contrast = np.clip(2.0 * as_floats - 128.0, 0.0, 255.0) / 255.0  # many black and white
+    for X, columns in ((as_floats, 64), (scaled, 64), (with_contrast, 1), (with_contrast[:, :63], 63)):
+        assert len(SHADE(**quick).fit(X)._standardizer.scale) == columns
 
 
 def test_the_tree_of_all_data_is_left_out_where_it_would_take_too_long(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ import pytest
 from shade import DCTreeClustering
 from shade.density.dimension import intrinsic_dimension
 from shade.stability import select_clusters
-from shade.stability.evidence import standard_errors
+from shade.stability.evidence import enough_errors, more_than_chance, standard_errors
 
 
 def errors_of(points: np.ndarray) -> float:
@@ -24,12 +24,36 @@ def test_a_sample_of_one_distribution_is_one_cluster(kind: str, columns: int) ->
     assert found.count(1) >= 19, found
 
 
-def test_short_lines_that_lie_apart_in_all_directions_are_clusters() -> None:
+def test_lines_that_lie_apart_in_all_directions_are_clusters(monkeypatch: pytest.MonkeyPatch) -> None:
     random = np.random.default_rng(0)
     starts, directions = random.normal(size=(2, 25, 1, 8))
-    points = starts + 1.5 * np.linspace(0.0, 1.0, 25)[:, None] * directions + 0.02 * random.normal(size=(25, 25, 8))
-    found = DCTreeClustering(selection="information").fit(points.reshape(-1, 8)).n_clusters_
-    assert 20 <= found <= 30
+    lines = starts + 4.0 * np.linspace(0.0, 1.0, 25)[:, None] * directions + 0.02 * random.normal(size=(25, 25, 8))
+    points = lines.reshape(-1, 8)
+    assert 20 <= DCTreeClustering(selection="information").fit(points).n_clusters_ <= 30
+    monkeypatch.setattr("shade.density.dimension.MANY", 10)  # which see lines alone
+    assert DCTreeClustering(selection="information").fit(points).n_clusters_ == 1
+
+
+@pytest.mark.parametrize(("groups", "size", "columns"), [(5, 30, 5), (5, 15, 2), (10, 20, 10)])
+def test_groups_smaller_than_a_neighbourhood_are_clusters(groups: int, size: int, columns: int) -> None:
+    for seed in range(5):
+        random = np.random.default_rng(seed)
+        centres = random.normal(size=(groups, 1, columns))
+        apart = np.linalg.norm(centres - centres[:, 0], axis=2)
+        centres *= 8.0 / apart[apart > 0].min()
+        points = (centres + random.normal(size=(groups, size, columns))).reshape(-1, columns)
+        assert DCTreeClustering(selection="information").fit(points).n_clusters_ >= groups - 1, seed
+
+
+def test_more_can_be_asked_for_than_chance() -> None:
+    random = np.random.default_rng(0)
+    points = np.vstack([random.normal(size=(100, 3)), random.normal(size=(100, 3)) + 4.0])
+    model = DCTreeClustering(selection="information").fit(points)
+    enough = errors_of(points) / enough_errors(intrinsic_dimension(points))
+    assert enough > 1.0
+    for factor, expected in ((1.0, True), (0.99 * enough, True), (1.01 * enough, False)):
+        found = more_than_chance(model.structure_tree_, model._clustering, points, factor=factor)
+        assert found == expected, factor
 
 
 def test_two_groups_are_found_whatever_the_unit() -> None:

@@ -55,8 +55,8 @@ def describe_samples(samples: Samples, model: SHADE) -> dict[str, Any]:
     if samples.labels is not None:
         from shade.metrics import measure_agreement
 
-        groups = samples.labels if samples.labels.dtype.kind in "iu" else samples.labels.astype(str)
-        found = measure_agreement(groups, model.labels_, model.assign_noise())
+        # By name: a group that is called -1 is a group, not noise.
+        found = measure_agreement(samples.labels.astype(str), model.labels_, model.assign_noise())
         figures = {
             "adjusted_rand": found.ari,
             "adjusted_rand_assigned": found.ari_1nn,

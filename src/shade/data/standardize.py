@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from shade._arrays import AnyArray, FloatArray, SingleArray
+from shade._arrays import AnyArray, FloatArray, IntArray, SingleArray
 
 SLICE_ENTRIES = 1 << 22
 FEWEST_PIXELS = 64  # of a row that may be an image
+PILED_SHARE = 1 / 3  # of the pixels that are black in some images and white in others; corners hardly ever are
 
 
 def choose_standardization(standardize: str | bool, rows: Any, sample_shape: tuple[int, ...]) -> str | bool:
@@ -22,17 +23,28 @@ def choose_standardization(standardize: str | bool, rows: Any, sample_shape: tup
 
 
 def _share_a_unit(rows: Any) -> bool:
-    """Whether many columns have one unit, as pixels do: bytes, or most columns reach both ends of the same range."""
-    if rows.shape[1] < FEWEST_PIXELS:
+    """Whether many columns have one unit, as pixels do: bytes, or values that pile up at both ends of one range.
+
+    A column that was scaled to a range has one row at each end, as a rule, and others in between.
+    """
+    columns = rows.shape[1]
+    if columns < FEWEST_PIXELS:
         return False
     if rows.dtype == np.uint8:
         return True
-    low, high = np.full(rows.shape[1], np.inf), np.full(rows.shape[1], -np.inf)
+    low, at_low = np.full(columns, np.inf), np.zeros(columns, np.int64)
+    high, at_high = np.full(columns, -np.inf), np.zeros(columns, np.int64)
     for part in _slices(rows):
-        np.minimum(low, part.min(axis=0), out=low)
-        np.maximum(high, part.max(axis=0), out=high)
-    both = (low == low.min()) & (high == high.max())
-    return bool(np.mean(both) > 0.5)
+        low, at_low = _join_ends(low, at_low, part, np.minimum)
+        high, at_high = _join_ends(high, at_high, part, np.maximum)
+    piled = (low == low.min()) & (at_low > 1) & (high == high.max()) & (at_high > 1)
+    return bool(np.mean(piled) > PILED_SHARE)
+
+
+def _join_ends(end: FloatArray, count: IntArray, part: FloatArray, farther: np.ufunc) -> tuple[FloatArray, IntArray]:
+    """The ends of the columns, and how many rows are there, when a part is added."""
+    joined = farther(end, farther.reduce(part, axis=0))
+    return joined, np.where(joined == end, count, 0) + (part == joined).sum(axis=0)
 
 
 @dataclass(frozen=True)

@@ -7,27 +7,35 @@ import numpy as np
 from shade._arrays import FloatArray
 from shade.density.search import make_search
 
-NEIGHBOURS = 100  # enough to look beyond a small cluster, which may be a line among others in all directions
-NEIGHBOURS_SHARE = 0.25  # of the points, at most
+FEW, MANY = 10, 100  # neighbours: within a small cluster, which may be a line, and beyond it
+SHARE = 0.25  # of the points that MANY may be: the farthest of all tell the extent of the data, not its dimension
 MOST_QUERIES = 500  # their mean is known to two parts in a hundred, which is enough
 MOST_ENTRIES = 1e9  # differences taken: a second or two; fewer queries for many or wide rows
 
 
 def intrinsic_dimension(points: FloatArray, n_jobs: int | None = None) -> float:
-    """The maximum-likelihood estimate from distances to the nearest neighbours (Levina and Bickel, 2004).
+    """The larger of two maximum-likelihood estimates from distances to nearest neighbours (Levina and Bickel, 2004).
 
+    One looks at few neighbours, one at many: clusters may be lines that lie apart in all directions, which the first
+    does not see, or smaller than the neighbourhood, where the second sees the gap between them as if it were a line.
     The inverses are averaged, as MacKay and Ghahramani advise. Points that coincide with their nearest neighbour tell
     nothing and are left out. At least 1, the answer where too few distinct points are left.
     """
-    neighbours = min(NEIGHBOURS, int(NEIGHBOURS_SHARE * len(points)))
-    if neighbours < 3:
+    few, many = min(FEW, len(points) - 1), min(MANY, int(SHARE * len(points)))
+    if few < 3:
         return 1.0
     wanted = int(np.clip(MOST_ENTRIES / points.size, 20, MOST_QUERIES))
     queries = points[:: -(-len(points) // wanted)]
-    _, squared = make_search(points).nearest(queries, neighbours + 1, n_jobs)
+    _, squared = make_search(points).nearest(queries, max(few, many) + 1, n_jobs)
     squared = squared[squared[:, 1] > 0, 1:]
     if len(squared) == 0:
         return 1.0
+    return max(1.0, *(_estimate(squared[:, :neighbours]) for neighbours in {few, max(few, many)}))
+
+
+def _estimate(squared: FloatArray) -> float:
+    """From squared distances to the nearest, the second nearest, and so on."""
+    neighbours = squared.shape[1]
     mean_logarithms = 0.5 * np.log(squared[:, -1:] / squared[:, :-1]).mean(axis=1)
     inverse = float(mean_logarithms.mean()) * (neighbours - 1) / (neighbours - 2)
-    return max(1.0, 1.0 / inverse) if inverse > 0 else 1.0
+    return 1.0 / inverse if inverse > 0 else 1.0

@@ -209,8 +209,9 @@ function describePictures() {
   element("fact-clusters").textContent = count(k);
   element("fact-noise").textContent = noise;
   if (truth) {
-    element("fact-agreement").hidden = false;
-    element("fact-agreement").querySelector("dd").textContent = agreementWithTruth().toFixed(3);
+    const agreement = agreementWithTruth();
+    element("fact-agreement").hidden = Number.isNaN(agreement);
+    element("fact-agreement").querySelector("dd").textContent = agreement.toFixed(3);
   }
   const largest = state.clusters.slice(0, 10).map((cluster, label) => `cluster ${label} ${count(sizeOf(cluster))} points`).join(", ");
   element("embedding-text").textContent = `Scatter plot of ${count(n)} points in two dimensions, ${data.axes.join(" and ")}: ${clusters}, ${noise} noise. ${largest}.`;

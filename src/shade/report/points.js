@@ -132,6 +132,7 @@ function agreementWithTruth() {
   const inColumns = pairs(columns);
   const expected = (inRows * inColumns) / Math.max((clustered * (clustered - 1)) / 2, 1);
   const most = (inRows + inColumns) / 2;
+  if (clustered === 0) return NaN;
   return most === expected ? 1 : (together - expected) / (most - expected);
 }
 

@@ -14,14 +14,14 @@ FALLING, FEWEST = 6.0, 2.0
 
 
 def more_than_chance(
-    tree: StructureTree, clustering: FlatClustering, points: FloatArray, n_jobs: int | None = None, times: float = 1.0
+    tree: StructureTree, clustering: FlatClustering, points: FloatArray, n_jobs: int | None = None, factor: float = 1.0
 ) -> bool:
-    """Whether the clusters of these points stand out more than chance explains, or so many times more."""
+    """Whether the clusters of these points stand out by more than chance explains, or a factor of it."""
     errors = standard_errors(tree, clustering)
-    if errors >= times * enough_errors(1.0):  # what is enough for one dimension is enough for any
+    if errors >= factor * enough_errors(1.0):  # what is enough for one dimension is enough for any
         return True
     dimension = intrinsic_dimension(points, n_jobs)
-    return errors * dimension >= times * enough_errors(dimension)
+    return errors * dimension >= factor * enough_errors(dimension)
 
 
 def enough_errors(dimension: float) -> float:
