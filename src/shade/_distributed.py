@@ -10,6 +10,7 @@ import os
 import sys
 import threading
 import time
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -94,10 +95,43 @@ def _meet() -> Any:
         from torch.distributed.rendezvous import rendezvous
 
         store = next(rendezvous("env://"))[0]
-        # What an earlier attempt left in a store that outlives it would lead to dead processes.
-        attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
-        _own_store = PrefixStore(f"shade-{attempt}-{_fits}", store)
+        rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+        _own_store = PrefixStore(f"shade-{_agree_on_attempt(store, rank, world)}-{_fits}", store)
     return _own_store
+
+
+def _agree_on_attempt(store: Any, rank: int, world: int) -> str:
+    """A name that the processes of this attempt alone share.
+
+    A store may outlive an attempt, and what an earlier one left in it leads to dead processes. How often the processes
+    were started again does not tell attempts apart: each machine counts for itself. So rank 0 proposes a new name, the
+    others answer with one of their own, and the name holds for those whose answers rank 0 has seen.
+    """
+    own = uuid.uuid4().hex
+    if rank == 0:
+        store.set("shade-attempt", own)
+    last = time.monotonic() + PATIENCE_AT_START_SECONDS
+    while time.monotonic() < last:
+        if rank == 0:
+            answers = [_read(store, f"shade-answer-{other}").split() for other in range(1, world)]
+            if all(answer[:1] == [own] for answer in answers):
+                store.set(f"shade-members-{own}", " ".join(answer[1] for answer in answers))
+                return own
+        else:
+            attempt = _read(store, "shade-attempt")
+            if attempt:
+                store.set(f"shade-answer-{rank}", f"{attempt} {own}")
+                if own in _read(store, f"shade-members-{attempt}").split():
+                    return attempt
+        time.sleep(0.05)
+    raise RankError(
+        f"Not all of the {world} processes of this fit have come together within {PATIENCE_AT_START_SECONDS:.0f} s."
+    )
+
+
+def _read(store: Any, key: str) -> str:
+    """What a store holds under a key, or nothing."""
+    return str(store.get(key).decode()) if store.check([key]) else ""
 
 
 def _make_group() -> None:

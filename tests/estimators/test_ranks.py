@@ -3,13 +3,17 @@
 import os
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch.distributed as dist
 
-from shade import SHADE
+from shade import SHADE, _distributed
 from shade._distributed import bytes_from_first, rank_and_world, share_of
+from shade._errors import RankError
 from tests.estimators.rank_cases import SETTINGS, blobs
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that can be forked")
@@ -62,3 +66,27 @@ def test_a_single_process_is_rank_0_of_1_whatever_torch_knows() -> None:
     assert share_of(10) == slice(0, 10)
     assert bytes_from_first(b"mine") == b"mine"
     assert len(SHADE(**SETTINGS).fit(blobs(100)).labels_) == 100
+
+
+@pytest.mark.parametrize("late", [0, 1, 2])
+def test_the_ranks_of_an_attempt_agree_on_a_name_whatever_an_earlier_one_left(late: int) -> None:
+    store = dist.HashStore()
+    names = []
+    for _ in range(3):  # the second and third find what the one before left
+
+        def meet(rank: int) -> str:
+            time.sleep(0.2 * (rank == late))
+            return _distributed._agree_on_attempt(store, rank, 3)
+
+        with ThreadPoolExecutor(3) as pool:
+            found = set(pool.map(meet, range(3)))
+        assert len(found) == 1
+        names += found
+    assert len(set(names)) == 3
+
+
+def test_a_rank_without_the_others_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_distributed, "PATIENCE_AT_START_SECONDS", 0.2)
+    for rank in (0, 1):
+        with pytest.raises(RankError, match="Not all of the 2 processes of this fit have come together within 0 s"):
+            _distributed._agree_on_attempt(dist.HashStore(), rank, 2)
