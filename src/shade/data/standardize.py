@@ -10,7 +10,8 @@ import numpy as np
 
 from shade._arrays import AnyArray, FloatArray, IntArray, SingleArray
 
-SLICE_ENTRIES = 1 << 22
+SLICE_ENTRIES = 1 << 22  # sums are taken over; another number rounds them otherwise
+PIECE_ENTRIES = 1 << 20  # handled at a time where nothing is summed up: little memory, and quick in the cache
 FEWEST_PIXELS = 64  # of a row that may be an image
 PILED_SHARE = 1 / 3  # of the pixels that are black in some images and white in others; corners hardly ever are
 
@@ -34,7 +35,7 @@ def _share_a_unit(rows: Any) -> bool:
         return True
     low, at_low = np.full(columns, np.inf), np.zeros(columns, np.int64)
     high, at_high = np.full(columns, -np.inf), np.zeros(columns, np.int64)
-    for part in _slices(rows):
+    for part in _slices(rows, PIECE_ENTRIES):
         low, at_low = _join_ends(low, at_low, part, np.minimum)
         high, at_high = _join_ends(high, at_high, part, np.maximum)
     piled = (low == low.min()) & (at_low > 1) & (high == high.max()) & (at_high > 1)
@@ -91,9 +92,11 @@ class Standardizer:
         """Standardise rows; each entry is computed in double precision and rounded once."""
         result = np.empty(X.shape, np.float32)
         start = 0
-        for part in _slices(X):
+        for part in _slices(X, PIECE_ENTRIES):
             with np.errstate(over="ignore"):
-                result[start : start + len(part)] = (part - self.mean) / self.scale
+                shifted = part - self.mean
+                shifted /= self.scale
+                result[start : start + len(part)] = shifted
             start += len(part)
         if not np.all(np.isfinite(result)):
             raise ValueError(
@@ -107,7 +110,7 @@ class Standardizer:
         return np.asarray(X, np.float64) * self.scale + self.mean
 
 
-def _slices(X: AnyArray) -> Iterator[FloatArray]:
-    rows = max(1, SLICE_ENTRIES // max(1, X.shape[1]))
+def _slices(X: AnyArray, entries: int | None = None) -> Iterator[FloatArray]:
+    rows = max(1, (entries or SLICE_ENTRIES) // max(1, X.shape[1]))
     for start in range(0, len(X), rows):
         yield np.asarray(X[start : start + rows], np.float64)
