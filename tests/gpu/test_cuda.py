@@ -105,4 +105,5 @@ def test_a_network_that_cannot_be_recorded_is_trained_step_by_step(caplog: pytes
     X = np.random.default_rng(0).normal(size=(600, 5))
     model = SHADE(network=Asking(), ensemble=1, epochs=3, random_state=0, device="cuda").fit(X)
     assert "cannot be recorded as a CUDA graph" in caplog.text
+    assert torch.cuda.current_stream() == torch.cuda.default_stream(), "a recording that failed left its stream behind"
     assert model.history_[-1]["loss"] < model.history_[0]["loss"]

@@ -11,6 +11,7 @@ import torch.distributed as dist
 import shade
 from shade import SHADE, _distributed, capacity
 from shade.network import cuda_trainer
+from shade.network.batches import Batch
 from shade.network.cuda_trainer import CudaTrainer
 from shade.network.stream_trainer import StreamTrainer
 from shade.network.trainer import Trainer
@@ -89,6 +90,22 @@ def test_a_fit_in_windows_goes_on_from_its_checkpoint(tmp_path: Path, monkeypatc
     fit_until(25, tmp_path / "run.ckpt", ON_CUDA, X, StreamTrainer, memory="1.2MB")
     assert_same(SHADE(**ON_CUDA).fit(X, memory="1.2MB", resume=tmp_path / "run.ckpt"), expected)
     assert np.array_equal(expected.predict(tmp_path / "rows.npy"), expected.labels_)
+
+
+def test_rows_read_ahead_wait_for_a_device_that_lags_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a stream of the caller's, too: what one batch lets go of must not be filled with the next before its time."""
+    monkeypatch.setattr(capacity, "WORKING", 0)
+    X = np.repeat(blobs(900), 80, axis=1).astype(np.float32)
+    expected = SHADE(**ON_CUDA).fit(X, memory="1.2MB")
+    train_step = Trainer.train_step
+
+    def late(self: Trainer, batch: Batch) -> torch.Tensor:
+        torch.cuda._sleep(20_000_000)
+        return train_step(self, batch)
+
+    monkeypatch.setattr(Trainer, "train_step", late)
+    with torch.cuda.stream(torch.cuda.Stream()):
+        assert_same(SHADE(**ON_CUDA).fit(X, memory="1.2MB"), expected)
 
 
 def test_a_checkpoint_of_the_device_goes_on_on_the_cpu(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -75,9 +76,14 @@ def prepare_batch(rows: IntArray, targets: Targets | None, device: torch.device)
 def compute_ahead(
     function: Callable[[Item], Result], items: Iterable[Item], ahead: int = AHEAD
 ) -> Generator[Result, None, None]:
-    """Map a function over items in a background thread, a few items ahead, results in order."""
+    """Map a function over items in a background thread, a few items ahead, results in order.
+
+    The thread works on the CUDA stream of its caller: memory that the caller lets go of is given to the thread at once,
+    and on another stream it would be written to while the device has yet to read it.
+    """
     waiting: deque[Future[Result]] = deque()
-    with ThreadPoolExecutor(1) as pool:
+    stream = torch.cuda.current_stream() if torch.cuda.is_initialized() else None  # type: ignore[no-untyped-call]
+    with ThreadPoolExecutor(1, initializer=partial(torch.cuda.set_stream, stream)) as pool:  # type: ignore[arg-type] # None: as it is
         try:
             for item in items:
                 waiting.append(pool.submit(function, item))

@@ -168,14 +168,15 @@ class CudaTrainer(Trainer):
         """Record the step as a graph; a network that cannot be recorded is trained step by step instead."""
         before = self._save_state()
         generator = torch.cuda.get_rng_state(self.samples.device)
+        here = torch.cuda.current_stream()
         try:
             stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
-            stream.wait_stream(torch.cuda.current_stream())
+            stream.wait_stream(here)
             with torch.cuda.stream(stream):  # what is set up on first use must not become part of the graph
                 for _ in range(WARM_UP):
                     step()
                     group.position.zero_()
-            torch.cuda.current_stream().wait_stream(stream)
+            here.wait_stream(stream)
             graph = torch.cuda.CUDAGraph()
             with torch.cuda.graph(graph):
                 step()
@@ -185,6 +186,7 @@ class CudaTrainer(Trainer):
             torch.cuda.synchronize()
             return step
         finally:
+            torch.cuda.set_stream(here)  # torch leaves the stream of a recording that failed in place
             self._restore_state(before)
             torch.cuda.set_rng_state(generator, self.samples.device)  # warming up draws nothing, resumed or not
 
