@@ -14,24 +14,20 @@ from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
 from shade import _validation
-from shade._arrays import BoolArray, FloatArray, SingleArray
+from shade._arrays import FloatArray, SingleArray
 from shade._distributed import gather_shares, process_group, share_of
 from shade._files import new_array_file
 from shade._parallel import resolve_device
 from shade._validation import Choice, Real, Rule, Whole, check_parameters
 from shade.data.row_sources import RowSource
 from shade.data.standardize import Standardizer, choose_standardization
-from shade.dc_tree_clustering import DCTreeClustering
+from shade.data_groups import groups_of_data
 from shade.embedder import Embedder
 from shade.network.autoencoders import check_network, shape_for_network
 from shade.network.callbacks import as_callback
 from shade.row_checks import check_samples
-from shade.stability.background import find_background
-from shade.stability.evidence import more_than_chance
 from shade.training import begin_training, count_networks, plan_training, train
-from shade.tree_clustering import CLUSTERING_RULES, DataTree, TreeClusteringMixin, unchanged_on_error
-
-CLEARLY = 2.0  # times what chance explains: sparse rows that merely look grouped are still background
+from shade.tree_clustering import CLUSTERING_RULES, TreeClusteringMixin, unchanged_on_error
 
 RULES: dict[str, Rule] = {
     **CLUSTERING_RULES,
@@ -265,7 +261,7 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
             self.embedding_ = self._embedder().embed(rows, share=share_of(len(rows)))
             gather_shares(self.embedding_)
             points = self.embedding_.astype(np.float64)
-            self._cluster(points, self._find_background(data, points), data)
+            self._cluster(points, groups_of_data(self, data, points), data)
         self._warn_of_noise()
         return self
 
@@ -333,25 +329,6 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         for callback in self.callbacks:
             as_callback(callback)
         return resolve_device(self.device)
-
-    def _find_background(self, data: DataTree | None, points: FloatArray) -> BoolArray | None:
-        """Rows that are noise by the tree of the data, unless the embedding clearly shows clusters among them."""
-        if self.noise == "embedding" or data is None:
-            return None
-        background = find_background(data.dc_tree)
-        if not background.any() or len(points) - background.sum() < max(2, self.min_points):
-            return None
-        if background.sum() > self.min_points:
-            among = DCTreeClustering(
-                min_points=self.min_points, selection="information", n_jobs=self.n_jobs, device=self.device
-            )
-            sparse = points[background]
-            among._cluster(sparse)
-            if among.n_clusters_ > 1 and more_than_chance(
-                among.structure_tree_, among._clustering, sparse, self.n_jobs, CLEARLY
-            ):
-                return None
-        return background
 
     def _embedder(self) -> Embedder:
         return Embedder(self._standardizer, self._networks, self._network_shape(), resolve_device(self.device))

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from shade._arrays import AnyArray, BoolArray, FloatArray
+from shade._arrays import AnyArray, BoolArray, FloatArray, IntArray
 from shade._errors import ModelFileError
 from shade.density.dc_tree import DCTree
 from shade.model_file import ModelContents
@@ -33,6 +33,7 @@ CLUSTERING = {
     "persistence": np.float64, "limit": np.float64, "exemplars": np.int64,
 }  # fmt: skip
 LINKS = {"links": np.int32}  # files of the first versions have none
+GROUPS = {"groups": np.int64}  # where the data shows more than one
 DIMENSIONS = {"embedding": (2,), "links": (2,), "probe.embedding": (1, 2)}  # one row in files of the first versions
 PROBE = {"probe.row": np.float64, "probe.embedding": np.float32}  # files of the first versions have none
 
@@ -50,6 +51,7 @@ def check_contents(contents: ModelContents) -> None:
         **({"standardizer.mean": np.float64, "standardizer.scale": np.float64} if deep else {}),
         **(PROBE if deep and not PROBE.keys().isdisjoint(arrays) else {}),
         **(LINKS if "links" in arrays else {}),
+        **(GROUPS if "groups" in arrays else {}),
     }
     _require(set(arrays) == set(kinds), f"it holds the arrays {sorted(arrays)!s:.400}, not {sorted(kinds)}")
     for name, kind in kinds.items():
@@ -80,6 +82,8 @@ def check_contents(contents: ModelContents) -> None:
     _require((background >= 0) & (background < n), "there is background that is no row")
     _require(arrays["clustering.labels"][background] == -1, "there is background in a cluster")
     _require(n - len(np.unique(background)) >= 2, "there is nothing but background")
+    if "groups" in arrays:
+        _check_groups(arrays["groups"], background, n)
 
 
 def check_clusters(tree: StructureTree, clustering: FlatClustering, background: BoolArray) -> None:
@@ -110,22 +114,30 @@ def check_clusters(tree: StructureTree, clustering: FlatClustering, background: 
         _require(same, f"the {name} of the clusters are not those that the tree gives")
 
 
-def check_points(points: FloatArray, tree: DCTree, background: BoolArray, min_points: int) -> None:
-    """Check that rows have in the tree the nearest that they have among the points: all, or a sample of many rows.
+def check_points(points: FloatArray, tree: DCTree, groups: IntArray, min_points: int) -> None:
+    """Check that rows have in the tree the nearest that they have among the points of their group."""
+    dense = int(np.sum(groups >= 0))
+    _require(dense >= min_points, f"there are {dense} rows without background, fewer than min_points")
+    first_merge = np.empty(2 * tree.n_points)
+    first_merge[tree.left] = first_merge[tree.right] = tree.height
+    for group in range(int(groups.max()) + 1):
+        rows = np.flatnonzero(groups == group)
+        _check_nearest(points[rows], first_merge[rows], min(min_points, len(rows)), MOST_PAIRS * len(rows) // dense)
+
+
+def _check_nearest(points: FloatArray, first_merge: FloatArray, min_points: int, most_pairs: int) -> None:
+    """Check the distance at which each point first merges: of all, or of a sample of many.
 
     A row merges where it reaches its nearest, so not below its core distance. Among the sample it reaches none earlier,
     and exactly then if the sample is all rows. Distances are compared as far as single precision tells them.
     """
-    rows = np.flatnonzero(~background)
-    _require(len(rows) >= min_points, f"there are {len(rows)} rows without background, fewer than min_points")
+    n = len(points)
     with np.errstate(over="ignore", invalid="ignore"):
-        centred = points[rows] - points[rows].mean(axis=0)
+        centred = points - points.mean(axis=0)
         extent = float(np.abs(centred).max()) or 1.0
         centred /= extent
     _require(np.isfinite(centred), "there are points too far apart")
-    first_merge = np.empty(2 * tree.n_points)
-    first_merge[tree.left] = first_merge[tree.right] = tree.height
-    sample = np.unique(np.linspace(0, len(rows) - 1, min(len(rows), max(16, MOST_PAIRS // len(rows)))).astype(np.int64))
+    sample = np.unique(np.linspace(0, n - 1, min(n, max(16, most_pairs // n))).astype(np.int64))
     squares = np.empty((len(sample), len(sample)))
     core = np.empty(len(sample))
     for place, row in enumerate(sample):
@@ -135,12 +147,18 @@ def check_points(points: FloatArray, tree: DCTree, background: BoolArray, min_po
     reach = np.maximum(squares, np.maximum(core, core[:, None]))
     np.fill_diagonal(reach, np.inf)
     least, most = core, reach.min(axis=1)
-    if len(sample) == len(rows):
+    if len(sample) == n:
         least = most
     with np.errstate(over="ignore"):
-        merged = np.square(first_merge[rows[sample]] / extent)
+        merged = np.square(first_merge[sample] / extent)
     wrong = (merged < least - TOLD * (1.0 + least)) | (merged > most + TOLD * (1.0 + most))
     _require(~wrong, "the tree is not of the points")
+
+
+def _check_groups(groups: IntArray, background: IntArray, n: int) -> None:
+    _require(len(groups) == n and (groups >= -1) & (groups < n), "there are groups that are none")
+    _require(np.bincount(groups[groups >= 0]) >= 2, "there are groups of fewer than two rows")
+    _require(np.array_equal(np.flatnonzero(groups < 0), np.sort(background)), "groups and background disagree")
 
 
 def _check_description(description: Mapping[str, Any]) -> None:

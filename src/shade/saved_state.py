@@ -51,6 +51,7 @@ def contents_of(model: Any) -> ModelContents:
     arrays = {
         "embedding": getattr(model, "embedding_", model._training.points),
         "background": np.flatnonzero(model._background),
+        **({"groups": model._groups} if model._groups.max() > 0 else {}),
         "links": model._links,
         **{f"dc_tree.{name}": value for name, value in model.dc_tree_.to_arrays().items()},
         **{f"clustering.{name}": value for name, value in model._clustering.to_arrays().items()},
@@ -66,7 +67,7 @@ def contents_of(model: Any) -> ModelContents:
 def _check_parameters_of_fit(model: Any) -> None:
     """Refuse parameters that were set after fitting, for no file with them would be read again."""
     try:
-        check_points(model._training.points, model.dc_tree_, model._background, model.min_points)
+        check_points(model._training.points, model.dc_tree_, model._groups, model.min_points)
         check_clusters(model._structure_of(model.dc_tree_), model._clustering, model._background)
         same = getattr(model, "ensemble", None) in (None, getattr(model, "n_networks_", None))
     except ModelFileError:
@@ -107,11 +108,11 @@ def restore(model: Any, contents: ModelContents) -> None:
         _restore_embedding(model, contents)
     model._training = TrainingPoints(arrays["embedding"].astype(np.float64), model.min_points)
     model.dc_tree_ = DCTree(**_part(arrays, "dc_tree."))
-    model._background = np.zeros(len(arrays["embedding"]), np.bool_)
-    model._background[arrays["background"]] = True
+    model._groups = arrays.get("groups", np.zeros(len(arrays["embedding"]), np.int64)).copy()
+    model._groups[arrays["background"]] = -1
     model.structure_tree_ = model._structure_of(model.dc_tree_)
     clustering = FlatClustering.from_arrays(_part(arrays, "clustering."))
-    check_points(model._training.points, model.dc_tree_, model._background, model.min_points)
+    check_points(model._training.points, model.dc_tree_, model._groups, model.min_points)
     check_clusters(model.structure_tree_, clustering, model._background)
     model._set_clustering(clustering)
     if "links" in arrays:

@@ -21,7 +21,8 @@ from shade._extras import need
 from shade._parallel import tree_device
 from shade._validation import Choice, Real, Rule, Whole, check_parameter, check_parameters
 from shade.density.dc_tree import DCTree
-from shade.density.spanning_tree import SpanningTree, minimum_spanning_tree
+from shade.density.grouped_tree import grouped_spanning_tree
+from shade.density.spanning_tree import SpanningTree
 from shade.explanation import Explanation, explain_labels
 from shade.stability.assignment import (
     Attachment,
@@ -32,6 +33,7 @@ from shade.stability.assignment import (
 )
 from shade.stability.assignment import score_new_points as score_attached
 from shade.stability.evidence import more_than_chance
+from shade.stability.group_selection import clusters_in_groups, select_in_groups
 from shade.stability.links import follow_links, links_of, sort_links
 from shade.stability.selection import FlatClustering, cut_at_distance, select_clusters, select_n_clusters
 from shade.stability.structure_tree import SELECTIONS, StructureTree, smallest_branch
@@ -75,7 +77,7 @@ class TreeClusteringMixin:
     n_clusters_: int
     dc_tree_: DCTree
     structure_tree_: StructureTree
-    _background: BoolArray  # rows that are noise whatever the tree of the points says
+    _groups: IntArray  # what the data shows, whatever the tree of the points says: −1 is background, all 0 is nothing
 
     def predict(self, X: object) -> IntArray:
         """Cluster of new rows, by the tree and the rule of training.
@@ -261,9 +263,14 @@ class TreeClusteringMixin:
             """Rows of the data as they are compared with each other."""
             ...
 
-    def _cluster(self, points: FloatArray, background: BoolArray | None = None, data: DataTree | None = None) -> None:
-        """Build the tree of the points and choose the clusters among those that are not background."""
-        self._background = np.zeros(len(points), np.bool_) if background is None else background
+    @property
+    def _background(self) -> BoolArray:
+        """Rows that are noise whatever the tree of the points says."""
+        return self._groups < 0
+
+    def _cluster(self, points: FloatArray, groups: IntArray | None = None, data: DataTree | None = None) -> None:
+        """Build the tree of the points and choose the clusters within the groups that the data shows."""
+        self._groups = np.zeros(len(points), np.int64) if groups is None else groups
         spanning = self._build_trees(points)
         if data is None:
             self._links = links_of(spanning)
@@ -285,25 +292,22 @@ class TreeClusteringMixin:
         return StructureTree.from_dc_tree(tree, self.selection, self.min_points, self.min_cluster_size or smallest)
 
     def _spanning_tree_of(self, points: FloatArray) -> SpanningTree:
-        """The spanning tree of the points; background joins it an octave above everything, a row at a time."""
         device = tree_device(self.device)
-        if not self._background.any():
-            return minimum_spanning_tree(points, self.min_points, n_jobs=self.n_jobs, device=device)
-        rows, background = np.flatnonzero(~self._background), np.flatnonzero(self._background)
-        spanning = minimum_spanning_tree(points[rows], self.min_points, n_jobs=self.n_jobs, device=device)
-        edges = np.column_stack([np.full(len(background), rows[0]), background])
-        top = np.full(len(background), 2.0 * spanning.weights.max())
-        return SpanningTree(np.vstack([rows[spanning.edges], edges]), np.append(spanning.weights, top))
+        return grouped_spanning_tree(points, self._groups, self.min_points, n_jobs=self.n_jobs, device=device)
 
     def _select(self) -> FlatClustering:
         """The clustering of the rule, or a single cluster where chance explains what it found."""
-        clustering = select_clusters(self.structure_tree_)
+        tree, points, dense = self.structure_tree_, self._training.points, ~self._background
+        if self._groups.max() > 0:
+            apart = copy.copy(self)
+            apart._cluster(points[dense])
+            expected = clusters_in_groups(apart.labels_, self._groups[dense])
+            return select_in_groups(tree, self._groups, expected, points, self.n_jobs)
+        clustering = select_clusters(tree)
         if self.selection == "information" and clustering.n_clusters > 1:
-            points = self._training.points
-            if self._background.any():
-                points = points[~self._background]
-            if not more_than_chance(self.structure_tree_, clustering, points, self.n_jobs):
-                return select_n_clusters(self.structure_tree_, 1)
+            points = points if dense.all() else points[dense]
+            if not more_than_chance(tree, clustering, points, self.n_jobs):
+                return select_n_clusters(tree, 1)
         return clustering
 
     def _set_clustering(self, clustering: FlatClustering) -> None:

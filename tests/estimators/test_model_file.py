@@ -236,7 +236,7 @@ def test_whatever_is_read_off_a_tree_can_be_loaded(selection: str, tmp_path: Pat
     X = np.round(blobs(80)[0][:, :2], 1)  # with duplicates
     model = DCTreeClustering(min_points=3, selection=selection).fit(X)
     background = copy(model)
-    background._cluster(X, np.arange(80) % 20 == 0)
+    background._cluster(X, np.where(np.arange(80) % 20 == 0, -1, 0))
     for one in (model, background):
         others = [one.recluster(distance=float(height)) for height in np.quantile(one.dc_tree_.height, [0, 0.5, 1])]
         others += [one.recluster(n_clusters=number + 1) for number in range(min(3, one.structure_tree_.n_leaves[0]))]

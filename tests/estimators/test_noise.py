@@ -48,7 +48,7 @@ def test_sparse_rows_are_clusters_where_the_embedding_shows_them_clearly(monkeyp
     model = SHADE(**settings).fit(X)
     assert model.n_clusters_ == 5
     assert np.mean(model.labels_[600:] >= 0) > 0.9
-    monkeypatch.setattr("shade.estimator.CLEARLY", np.inf)
+    monkeypatch.setattr("shade.data_groups.CLEARLY", np.inf)
     assert (SHADE(**settings).fit(X).labels_[600:] == -1).all()
 
 

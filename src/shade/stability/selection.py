@@ -114,9 +114,23 @@ def flatten_again(tree: StructureTree, nodes: IntArray, clustering: FlatClusteri
     """What a clustering must be whose clusters own these nodes of the merge tree; of candidates if it was of such."""
     if np.isnan(clustering.stability).any():
         return _flatten_nodes(tree, nodes, clustering.limit)
+    return _flatten_candidates(tree, np.maximum(_candidates_at(tree, nodes), 0))
+
+
+def flatten_branches(tree: StructureTree, nodes: IntArray) -> FlatClustering:
+    """The clusters that own these nodes of the merge tree, up to where each joins others."""
+    chosen = _candidates_at(tree, nodes)
+    if np.all(chosen >= 0):
+        return _flatten_candidates(tree, chosen)
+    merges = tree.merges
+    return _flatten_nodes(tree, nodes, np.append(merges.height, np.inf)[merges.parent[nodes]])
+
+
+def _candidates_at(tree: StructureTree, nodes: IntArray) -> IntArray:
+    """The candidate that owns each node of the merge tree, −1 where none does."""
     by_node = np.argsort(tree.node)
-    chosen = by_node[np.minimum(np.searchsorted(tree.node, nodes, sorter=by_node), len(by_node) - 1)]
-    return _flatten_candidates(tree, np.where(tree.node[chosen] == nodes, chosen, 0))
+    found = by_node[np.minimum(np.searchsorted(tree.node, nodes, sorter=by_node), len(by_node) - 1)]
+    return np.where(tree.node[found] == nodes, found, -1)
 
 
 def _check_number(tree: StructureTree, n_clusters: int) -> None:

@@ -1,0 +1,75 @@
+"""What the tree of the data shows that no embedding may contradict: a background, and groups of rows before it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shade._arrays import BoolArray, FloatArray, IntArray
+from shade.dc_tree_clustering import DCTreeClustering
+from shade.density.dimension import intrinsic_dimension
+from shade.stability.background import find_background
+from shade.stability.evidence import CLEARLY, more_than_chance
+from shade.stability.groups import find_groups
+from shade.stability.links import follow_links
+from shade.stability.structure_tree import smallest_branch
+from shade.tree_clustering import DataTree
+
+if TYPE_CHECKING:
+    from shade.estimator import SHADE
+
+
+def groups_of_data(model: SHADE, data: DataTree | None, points: FloatArray) -> IntArray | None:
+    """The group of each row, −1 for background; None where the data shows nothing or is not asked.
+
+    Groups are looked for where there is a background: the distances in such data tell dense rows from sparse ones, as
+    those of most data with many columns do not. Rules other than "information" are left to themselves.
+    """
+    if model.noise == "embedding" or data is None:
+        return None
+    background = _background_of_data(model, data, points)
+    if background is None or model.selection != "information":
+        return None if background is None else np.where(background, -1, 0)
+    rows = np.flatnonzero(~background)
+    dimension = intrinsic_dimension(data.samples[rows].astype(np.float64), model.n_jobs)
+    smallest = model.min_cluster_size or smallest_branch(model.selection, model.min_points, len(rows))
+    found = find_groups(data.dc_tree, rows, dimension, smallest)
+    groups = np.full(len(points), -1)
+    groups[rows] = found if found.min() == 0 else _complete(found, _clustering_of(model, points[rows]), smallest)
+    return groups
+
+
+def _complete(groups: IntArray, embedded: DCTreeClustering, smallest: int) -> IntArray:
+    """Let rows between groups be groups of their own where the embedding has clusters of them; else they join one."""
+    groups = groups.copy()
+    for label in range(embedded.n_clusters_):
+        members = embedded.labels_ == label
+        between = members & (groups < 0)
+        if between.sum() >= max(smallest, members.sum() // 2 + 1):
+            groups[between] = groups.max() + 1
+    return follow_links(groups, embedded._links)
+
+
+def _clustering_of(model: SHADE, points: FloatArray) -> DCTreeClustering:
+    """Clusters of some points by the rule of the defaults, as if nothing were known of them."""
+    clustering = DCTreeClustering(
+        min_points=model.min_points, selection="information", n_jobs=model.n_jobs, device=model.device
+    )
+    clustering._cluster(points)
+    return clustering
+
+
+def _background_of_data(model: SHADE, data: DataTree, points: FloatArray) -> BoolArray | None:
+    """Rows that are noise by the tree of the data, unless the embedding clearly shows clusters among them."""
+    background = find_background(data.dc_tree)
+    if not background.any() or len(points) - background.sum() < max(2, model.min_points):
+        return None
+    if background.sum() > model.min_points:
+        sparse = points[background]
+        among = _clustering_of(model, sparse)
+        if among.n_clusters_ > 1 and more_than_chance(
+            among.structure_tree_, among._clustering, sparse, model.n_jobs, CLEARLY
+        ):
+            return None
+    return background

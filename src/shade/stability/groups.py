@@ -1,0 +1,74 @@
+"""Groups of rows that the data shows before any network has seen it, where it shows them beyond doubt.
+
+Behind a sparse background, dense rows lie in groups that the tree of the data holds exactly, while an embedding has to
+learn them among rows that are mostly noise: it brings small groups too close to large ones. No cluster of the embedding
+may hold rows of two such groups.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shade._arrays import FloatArray, IntArray
+from shade.density.dc_tree import DCTree
+from shade.density.spanning_tree import SpanningTree
+from shade.stability.structure_tree import StructureTree
+
+# By how much the logarithm of distance falls from where a branch joins others to where its rows leave it, on average.
+# Chance reaches 2 / D² in D dimensions, measured on samples of one group (docs/experiments.md).
+CLEAR_FALL, CHANCE_ON_A_LINE = 0.5, 2.0
+
+
+def find_groups(tree: DCTree, rows: IntArray, dimension: float, smallest: int) -> IntArray:
+    """The group of some rows by the tree of the data.
+
+    Parameters
+    ----------
+    tree : DCTree
+        The tree of all rows.
+    rows : ndarray of shape (n_rows,)
+        Those that are no background, in ascending order.
+    dimension : float
+        How many dimensions they fill.
+    smallest : int
+        Fewest rows of a branch that counts.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        All 0 unless at least two groups are clear; −1 for rows between groups.
+    """
+    ordered, steps = tree.sort_batch(rows)
+    along = np.searchsorted(rows, ordered)
+    path = SpanningTree(np.column_stack([along[:-1], along[1:]]), steps[1:])
+    structure = StructureTree.from_dc_tree(DCTree.from_spanning_tree(path), "information", min_cluster_size=smallest)
+    groups = np.full(len(rows), -1)
+    for group, branch in enumerate(_clear_branches(structure, max(CLEAR_FALL, CHANCE_ON_A_LINE / dimension**2))):
+        groups[structure.rows(branch)] = group
+    return groups
+
+
+def _clear_branches(tree: StructureTree, clear_fall: float) -> list[int]:
+    """The branches of all splits with at least two clear branches, down to those without such a split; or the root."""
+    clear = _falls(tree) >= clear_fall
+    within: list[list[list[int]]] = [[] for _ in range(tree.n_candidates)]  # by branch, the groups of each clear part
+    for branch in range(tree.n_candidates - 1, 0, -1):
+        groups = _join_parts(within[branch], branch)
+        if clear[branch] or len(groups) > 1:
+            within[tree.parent[branch]].append(groups)
+    return _join_parts(within[0], 0)
+
+
+def _join_parts(parts: list[list[int]], branch: int) -> list[int]:
+    """The groups of a branch: those of its clear parts; a single part without groups of its own makes none."""
+    groups = [group for part in parts for group in part]
+    return groups if len(groups) > 1 else [branch]
+
+
+def _falls(tree: StructureTree) -> FloatArray:
+    """How far the logarithm of distance falls from the birth of each branch to where its rows leave, on average."""
+    merges, floor = tree.merges, tree.merges.floor
+    leaving = np.concatenate([[0.0], np.cumsum(np.log(np.maximum(tree.branches.leaving, floor)))])
+    start, stop = merges.start[tree.node], merges.stop[tree.node]
+    falls: FloatArray = np.log(np.maximum(tree.birth, floor)) - (leaving[stop] - leaving[start]) / (stop - start)
+    return falls
