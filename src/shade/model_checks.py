@@ -17,7 +17,7 @@ from shade._arrays import AnyArray, BoolArray, FloatArray, IntArray
 from shade._errors import ModelFileError
 from shade.density.dc_tree import DCTree
 from shade.model_file import ModelContents
-from shade.stability.selection import FlatClustering, flatten_again
+from shade.stability.selection import FlatClustering, find_branches, flatten_again
 from shade.stability.structure_tree import StructureTree
 
 MOST_FEATURES = 1 << 24  # of one sample, where no weights tell how many there are
@@ -86,29 +86,21 @@ def check_contents(contents: ModelContents) -> None:
         _check_groups(arrays["groups"], background, n)
 
 
-def check_clusters(tree: StructureTree, clustering: FlatClustering, background: BoolArray) -> None:
+def check_clusters(tree: StructureTree, clustering: FlatClustering, groups: IntArray) -> None:
     """Check that clusters are branches of the tree, and that all that is said of them and the rows follows from it."""
-    n, k, merges = len(tree.order), clustering.n_clusters, tree.merges
+    k, merges = clustering.n_clusters, tree.merges
+    if groups.max() > 0:
+        _require(find_branches(tree, groups)[1], "there are groups that are no branches of the tree")
     top = max(float(merges.height[-1]), merges.floor)
     _require(clustering.limit <= np.nextafter(top, np.inf), "there are clusters with a limit above the tree")
-    labels = clustering.labels[tree.order]
-    positions = np.flatnonzero(labels >= 0)
-    first, last = np.full(k, n), np.full(k, -1)
-    np.minimum.at(first, labels[positions], positions)
-    np.maximum.at(last, labels[positions], positions)
-    found = np.lexsort((merges.stop, merges.start))
-    keys = merges.start[found] * (n + 1) + merges.stop[found]
-    wanted = first * (n + 1) + last + 1
-    places = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    whole = np.bincount(labels[positions], minlength=k) == last + 1 - first
-    nodes, branches = found[places], (keys[places] == wanted) & whole
+    nodes, branches = find_branches(tree, clustering.labels)
     if k > 1 or branches.all():
         _require(branches, "there are clusters that are no branches of the tree")
         _require(clustering.limit > merges.height[nodes], "there are clusters with a limit below their branch")
     else:  # everything but what is background, which need be no branch
         _require(clustering.limit > 0, "the cluster has no limit")
         nodes = np.array([len(merges.height) - 1])
-    again = flatten_again(tree, nodes, clustering).without(background).to_arrays()
+    again = flatten_again(tree, nodes, clustering).without(groups < 0).to_arrays()
     for name, values in clustering.to_arrays().items():
         same = values.shape == again[name].shape and np.allclose(values, again[name], 1e-6, 1e-9, equal_nan=True)
         _require(same, f"the {name} of the clusters are not those that the tree gives")

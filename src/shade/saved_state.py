@@ -68,7 +68,7 @@ def _check_parameters_of_fit(model: Any) -> None:
     """Refuse parameters that were set after fitting, for no file with them would be read again."""
     try:
         check_points(model._training.points, model.dc_tree_, model._groups, model.min_points)
-        check_clusters(model._structure_of(model.dc_tree_), model._clustering, model._background)
+        check_clusters(model._structure_of(model.dc_tree_), model._clustering, model._groups)
         same = getattr(model, "ensemble", None) in (None, getattr(model, "n_networks_", None))
     except ModelFileError:
         same = False
@@ -113,7 +113,7 @@ def restore(model: Any, contents: ModelContents) -> None:
     model.structure_tree_ = model._structure_of(model.dc_tree_)
     clustering = FlatClustering.from_arrays(_part(arrays, "clustering."))
     check_points(model._training.points, model.dc_tree_, model._groups, model.min_points)
-    check_clusters(model.structure_tree_, clustering, model._background)
+    check_clusters(model.structure_tree_, clustering, model._groups)
     model._set_clustering(clustering)
     if "links" in arrays:
         model._links = arrays["links"]

@@ -7,7 +7,7 @@ import numpy as np
 from shade._arrays import FloatArray, IntArray
 from shade._kernels import condense
 from shade.stability.evidence import CLEARLY, more_than_chance
-from shade.stability.selection import FlatClustering, flatten_branches
+from shade.stability.selection import FlatClustering, find_branches, flatten_branches
 from shade.stability.structure_tree import StructureTree
 
 
@@ -37,14 +37,13 @@ def select_in_groups(
     condense.select_candidates(tree.parent, np.where(inside, tree.stability, 0.0), selected)
     selected &= inside
     nodes: list[int] = []
-    for group in range(len(size)):
+    for group, whole in enumerate(find_branches(tree, groups)[0].tolist()):
         parts = tree.node[selected & (own == group)]
         divided = expected[group] > 1 and len(parts) > 1
         if divided and more_than_chance(tree, flatten_branches(tree, parts), points[groups == group], n_jobs, CLEARLY):
             nodes += parts.tolist()
         else:
-            positions = np.flatnonzero(along == group)
-            nodes.append(int(np.flatnonzero((merges.start == positions[0]) & (merges.stop == positions[-1] + 1))[0]))
+            nodes.append(whole)
     return flatten_branches(tree, np.array(nodes))
 
 

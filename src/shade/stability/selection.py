@@ -126,6 +126,22 @@ def flatten_branches(tree: StructureTree, nodes: IntArray) -> FlatClustering:
     return _flatten_nodes(tree, nodes, np.append(merges.height, np.inf)[merges.parent[nodes]])
 
 
+def find_branches(tree: StructureTree, labels: IntArray) -> tuple[IntArray, BoolArray]:
+    """The node of the merge tree that owns the rows of each label, and whether there is one that owns no others."""
+    n, k, merges = len(tree.order), int(labels.max()) + 1, tree.merges
+    along = labels[tree.order]
+    positions = np.flatnonzero(along >= 0)
+    first, last = np.full(k, n), np.full(k, -1)
+    np.minimum.at(first, along[positions], positions)
+    np.maximum.at(last, along[positions], positions)
+    found = np.lexsort((merges.stop, merges.start))
+    keys = merges.start[found] * (n + 1) + merges.stop[found]
+    wanted = first * (n + 1) + last + 1
+    places = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    whole = np.bincount(along[positions], minlength=k) == last + 1 - first
+    return found[places], (keys[places] == wanted) & whole
+
+
 def _candidates_at(tree: StructureTree, nodes: IntArray) -> IntArray:
     """The candidate that owns each node of the merge tree, −1 where none does."""
     by_node = np.argsort(tree.node)

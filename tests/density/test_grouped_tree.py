@@ -1,0 +1,53 @@
+"""Spanning trees in which groups stay together."""
+
+import numpy as np
+import pytest
+
+from shade.density import DCTree
+from shade.density.grouped_tree import grouped_spanning_tree
+from shade.density.spanning_tree import minimum_spanning_tree
+
+
+def tree_of(points: np.ndarray, groups: np.ndarray, min_points: int = 4) -> DCTree:
+    return DCTree.from_spanning_tree(grouped_spanning_tree(points, groups, min_points))
+
+
+def test_one_group_is_the_minimum_spanning_tree() -> None:
+    points = np.random.default_rng(0).normal(size=(80, 3))
+    found = grouped_spanning_tree(points, np.zeros(80, np.int64), 4)
+    expected = minimum_spanning_tree(points, 4)
+    assert np.array_equal(found.edges, expected.edges)
+    assert np.array_equal(found.weights, expected.weights)
+
+
+@pytest.mark.parametrize("n_groups", [2, 3, 7])
+@pytest.mark.parametrize("noise", [0, 9])
+@pytest.mark.parametrize("apart", [0.0, 0.5, 20.0])
+def test_groups_are_branches_that_hold_their_own_trees(n_groups: int, noise: int, apart: float) -> None:
+    random = np.random.default_rng(n_groups)
+    groups = np.append(np.arange(100) % n_groups, np.full(noise, -1))
+    points = random.normal(size=(len(groups), 2)) + apart * groups[:, None]
+    distances = tree_of(points, groups).dc_distances()
+    inside = groups >= 0
+    highest = distances[np.ix_(inside, inside)].max()
+    for group in range(n_groups):
+        rows, others = np.flatnonzero(groups == group), np.flatnonzero(inside & (groups != group))
+        np.testing.assert_array_equal(distances[np.ix_(rows, rows)], DCTree.from_points(points[rows], 4).dc_distances())
+        assert distances[np.ix_(rows, rows)].max() < distances[np.ix_(rows, others)].min()
+    for row in np.flatnonzero(~inside):
+        np.testing.assert_array_equal(np.delete(distances[row], row), 2.0 * highest)
+
+
+def test_groups_that_lie_apart_change_nothing() -> None:
+    random = np.random.default_rng(1)
+    groups = np.repeat([0, 1, 2], 40)
+    points = random.normal(size=(120, 3)) + 50.0 * groups[:, None] ** 2
+    np.testing.assert_array_equal(tree_of(points, groups).dc_distances(), DCTree.from_points(points, 4).dc_distances())
+
+
+def test_groups_smaller_than_min_points_have_a_tree() -> None:
+    points = np.array([[0.0], [1.0], [2.0], [9.0], [9.5], [20.0]])
+    tree = tree_of(points, np.array([0, 0, 0, 1, 1, -1]), min_points=4)
+    assert tree.dc_distance(3, 4) == 0.5
+    assert tree.dc_distance(0, 2) == 2.0  # the farthest of three is the third
+    assert tree.dc_distance(5, 0) == 2.0 * tree.dc_distance(0, 4)

@@ -1,0 +1,84 @@
+"""SHADE where the data shows groups before a background."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.metrics import adjusted_rand_score
+
+import shade
+from shade import SHADE
+from shade._errors import ModelFileError
+from shade.model_file import ModelContents, read_model_file, write_model_file
+from tests.stability.test_groups import unequal_blobs
+
+QUICK = {"epochs": 3, "network": (32,), "embedding_size": 3, "ensemble": 1, "random_state": 0}
+Fitted = tuple[SHADE, np.ndarray, np.ndarray]
+
+
+@pytest.fixture(scope="module")
+def fitted() -> Fitted:
+    X, truth = unequal_blobs(20)
+    noise = np.random.default_rng(1).uniform(-5.0, 16.0, size=(700, 20))
+    X = np.vstack([X, noise])
+    return SHADE(**QUICK).fit(X), X, np.append(truth, np.full(700, -1))
+
+
+@pytest.mark.filterwarnings("ignore::shade._errors.ShadeWarning")
+def test_groups_are_clusters_though_the_embedding_is_hardly_trained(fitted: Fitted) -> None:
+    model, X, truth = fitted
+    assert model._groups.max() == 3
+    assert model.n_clusters_ == 4
+    assert adjusted_rand_score(truth, model.labels_) > 0.99
+    assert np.array_equal(model.predict(X), model.labels_)
+    assert np.allclose(model.score_samples(X), -model.outlier_scores_)
+
+
+@pytest.mark.filterwarnings("ignore::shade._errors.ShadeWarning")
+def test_other_rules_and_no_background_know_no_groups(fitted: Fitted) -> None:
+    _, X, truth = fitted
+    other = SHADE(**QUICK, selection="branches").fit(X)
+    assert other._groups.max() == 0
+    assert other._groups.min() == -1
+    assert not SHADE(**QUICK).fit(X[truth >= 0])._groups.any()
+
+
+@pytest.mark.filterwarnings("ignore::shade._errors.ShadeWarning")
+def test_other_clusterings_and_files_keep_the_groups(fitted: Fitted, tmp_path: Path) -> None:
+    model, X, truth = fitted
+    others = [model.recluster(), model.recluster(min_points=9), model.recluster(min_points=40)]
+    for other in others:
+        assert adjusted_rand_score(truth, other.labels_) > 0.99
+    others += [model.recluster(n_clusters=2), model.recluster(distance=float(np.median(model.dc_tree_.height)))]
+    for other in [model, *others]:
+        other.save(tmp_path / "model.shade")
+        loaded = shade.load(tmp_path / "model.shade")
+        assert np.array_equal(loaded.labels_, other.labels_)
+        assert np.array_equal(loaded.predict(X), other.predict(X))
+        assert np.array_equal(loaded.recluster().labels_, other.recluster().labels_)
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (lambda groups: groups[:-1], "groups that are none"),
+        (lambda groups: groups - 1, "groups that are none"),
+        (lambda groups: groups + len(groups), "groups that are none"),
+        (lambda groups: np.where(groups == 3, 9, groups), "fewer than two rows"),
+        (lambda groups: np.where(groups < 0, 0, groups), "disagree"),
+        (lambda groups: np.where(np.arange(len(groups)) == 0, 1, groups), "not of the points|no branches"),
+        (lambda groups: np.where(groups >= 0, np.arange(len(groups)) % 2, -1), "not of the points|no branches"),
+        (lambda groups: groups.astype(np.int32), "int32"),
+    ],
+)
+def test_groups_that_do_not_fit_are_refused(
+    fitted: Fitted, change: Callable[[np.ndarray], np.ndarray], expected: str, tmp_path: Path
+) -> None:
+    fitted[0].save(tmp_path / "model.shade")
+    contents = read_model_file(tmp_path / "model.shade")
+    arrays = {**contents.arrays, "groups": change(contents.arrays["groups"])}
+    kept = {name: value for name, value in contents.description.items() if name not in ("format", "sha256")}
+    write_model_file(tmp_path / "other.shade", ModelContents(kept, contents.tensors, arrays))
+    with pytest.raises(ModelFileError, match=expected):
+        shade.load(tmp_path / "other.shade")

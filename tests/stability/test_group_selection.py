@@ -1,0 +1,67 @@
+"""Clusters within groups that the data shows."""
+
+import numpy as np
+import pytest
+
+from shade.density import DCTree
+from shade.density.grouped_tree import grouped_spanning_tree
+from shade.stability.group_selection import clusters_in_groups, select_in_groups
+from shade.stability.selection import FlatClustering
+from shade.stability.structure_tree import StructureTree
+
+
+def select(points: np.ndarray, groups: np.ndarray, expected: list[int], smallest: int = 10) -> FlatClustering:
+    tree = DCTree.from_spanning_tree(grouped_spanning_tree(points, groups, 5))
+    structure = StructureTree.from_dc_tree(tree, "information", 5, smallest)
+    return select_in_groups(structure, groups, np.array(expected), points)
+
+
+def same_partition(labels: np.ndarray, expected: np.ndarray) -> bool:
+    pairs = set(zip(labels.tolist(), expected.tolist(), strict=True))
+    return len(pairs) == len({label for label, _ in pairs}) == len({label for _, label in pairs})
+
+
+@pytest.fixture
+def blobs() -> tuple[np.ndarray, np.ndarray]:
+    """Four blobs of 60, the first two farther from the others than from each other."""
+    random = np.random.default_rng(0)
+    which = np.repeat(np.arange(4), 60)
+    return random.normal(size=(240, 3)) + np.array([0.0, 15.0, 60.0, 90.0])[which, None], which
+
+
+def test_a_group_is_one_cluster_unless_more_are_expected(blobs: tuple[np.ndarray, np.ndarray]) -> None:
+    points, which = blobs
+    groups = np.maximum(which - 1, 0)  # the first two are one group
+    assert same_partition(select(points, groups, [1, 1, 1]).labels, groups)
+    assert same_partition(select(points, groups, [2, 1, 1]).labels, which)
+
+
+def test_parts_that_chance_explains_make_no_clusters(blobs: tuple[np.ndarray, np.ndarray]) -> None:
+    points, which = blobs
+    clustering = select(points, which, [5, 5, 5, 5])
+    assert same_partition(clustering.labels, which)
+    assert np.isfinite(clustering.stability).all()
+
+
+def test_groups_that_mix_stay_apart_and_background_is_noise() -> None:
+    random = np.random.default_rng(1)
+    groups = np.append(np.arange(100) % 2, np.full(20, -1))
+    clustering = select(random.normal(size=(120, 2)), groups, [1, 1])
+    assert same_partition(clustering.labels, groups)
+    assert (clustering.labels[100:] == -1).all()
+
+
+def test_groups_smaller_than_a_branch_are_clusters_without_a_stability(blobs: tuple[np.ndarray, np.ndarray]) -> None:
+    points, which = blobs
+    rows = np.concatenate([np.arange(60), np.arange(60, 66), np.arange(120, 240)])
+    clustering = select(points[rows], which[rows], [1, 1, 1, 1])
+    assert same_partition(clustering.labels, which[rows])
+    assert np.isnan(clustering.stability).all()
+    assert np.all(clustering.persistence > 0)
+
+
+def test_clusters_belong_to_the_group_of_most_of_their_rows() -> None:
+    labels = np.array([0, 0, 0, 1, 1, 1, 1, 2, 2, -1, 3])
+    groups = np.array([0, 0, 1, 1, 1, 0, 0, 1, 1, 1, -1])
+    assert clusters_in_groups(labels, groups).tolist() == [1, 1]
+    assert clusters_in_groups(np.full(3, -1), np.array([0, 0, 1])).tolist() == [0, 0]
