@@ -10,7 +10,7 @@ from shade._arrays import BoolArray, FloatArray, IntArray
 from shade.dc_tree_clustering import DCTreeClustering
 from shade.density.dimension import intrinsic_dimension
 from shade.stability.background import find_background
-from shade.stability.evidence import CLEARLY, more_than_chance
+from shade.stability.evidence import more_than_chance
 from shade.stability.groups import find_groups
 from shade.stability.links import follow_links
 from shade.stability.structure_tree import smallest_branch
@@ -18,6 +18,8 @@ from shade.tree_clustering import DataTree
 
 if TYPE_CHECKING:
     from shade.estimator import SHADE
+
+CLEARLY = 2.0  # times what chance explains: sparse rows that merely look grouped are still background
 
 
 def groups_of_data(model: SHADE, data: DataTree | None, points: FloatArray) -> IntArray | None:
@@ -29,14 +31,16 @@ def groups_of_data(model: SHADE, data: DataTree | None, points: FloatArray) -> I
     if model.noise == "embedding" or data is None:
         return None
     background = _background_of_data(model, data, points)
-    if background is None or model.selection != "information":
-        return None if background is None else np.where(background, -1, 0)
-    rows = np.flatnonzero(~background)
-    dimension = intrinsic_dimension(data.samples[rows].astype(np.float64), model.n_jobs)
-    smallest = model.min_cluster_size or smallest_branch(model.selection, model.min_points, len(rows))
-    found = find_groups(data.dc_tree, rows, dimension, smallest)
-    groups = np.full(len(points), -1)
-    groups[rows] = found if found.min() == 0 else _complete(found, _clustering_of(model, points[rows]), smallest)
+    if not background.any():
+        return None
+    groups = np.where(background, -1, 0)
+    if model.selection == "information":
+        rows = np.flatnonzero(~background)
+        dimension = intrinsic_dimension(data.samples[rows].astype(np.float64), model.n_jobs)
+        smallest = model.min_cluster_size or smallest_branch(model.selection, model.min_points, len(rows))
+        found = find_groups(data.dc_tree, rows, dimension, smallest)
+        if found.max() > 0:
+            groups[rows] = _complete(found, _clustering_of(model, points[rows]), smallest)
     return groups
 
 
@@ -60,16 +64,17 @@ def _clustering_of(model: SHADE, points: FloatArray) -> DCTreeClustering:
     return clustering
 
 
-def _background_of_data(model: SHADE, data: DataTree, points: FloatArray) -> BoolArray | None:
+def _background_of_data(model: SHADE, data: DataTree, points: FloatArray) -> BoolArray:
     """Rows that are noise by the tree of the data, unless the embedding clearly shows clusters among them."""
     background = find_background(data.dc_tree)
+    nothing = np.zeros(len(points), np.bool_)
     if not background.any() or len(points) - background.sum() < max(2, model.min_points):
-        return None
+        return nothing
     if background.sum() > model.min_points:
         sparse = points[background]
         among = _clustering_of(model, sparse)
         if among.n_clusters_ > 1 and more_than_chance(
             among.structure_tree_, among._clustering, sparse, model.n_jobs, CLEARLY
         ):
-            return None
+            return nothing
     return background

@@ -88,8 +88,9 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         both ends of one range, as pixels do; each column otherwise.
     noise : {"embedding", "data"}, default="data"
         Whether only rows in no cluster of the embedding are noise, or also those in a sparse background that the
-        density tree of the data itself shows: rows an octave sparser than the rest, without clusters among them. Where
-        training follows the trees of batches, there is no tree of the data to ask.
+        density tree of the data itself shows: rows an octave sparser than the rest, without clusters among them. Groups
+        of the others that this tree shows beyond doubt are then kept apart, too. Where training follows the trees of
+        batches, there is no tree of the data to ask.
     epochs : int, default=100
         Passes over the data.
     batch_size : int, default=500

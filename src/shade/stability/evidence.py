@@ -11,7 +11,6 @@ from shade.stability.structure_tree import StructureTree
 
 # What Gaussian and uniform samples hardly reach, by dimension: measured in 1 to 50 dimensions (docs/experiments.md).
 FALLING, FEWEST = 6.0, 2.0
-CLEARLY = 2.5  # as a factor of that: what is asked of an embedding against what the data shows
 
 
 def more_than_chance(

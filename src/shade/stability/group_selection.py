@@ -6,9 +6,11 @@ import numpy as np
 
 from shade._arrays import FloatArray, IntArray
 from shade._kernels import condense
-from shade.stability.evidence import CLEARLY, more_than_chance
+from shade.stability.evidence import more_than_chance
 from shade.stability.selection import FlatClustering, find_branches, flatten_branches
 from shade.stability.structure_tree import StructureTree
+
+CLEARLY = 2.5  # times what chance explains: what divides a group that the data shows as one
 
 
 def select_in_groups(
