@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shade._arrays import BoolArray, FloatArray, IntArray
+from shade._distributed import arrays_from_first
 from shade.dc_tree_clustering import DCTreeClustering
 from shade.density.dimension import intrinsic_dimension
 from shade.stability.background import find_background
@@ -38,9 +39,10 @@ def groups_of_data(model: SHADE, data: DataTree | None, points: FloatArray) -> I
         rows = np.flatnonzero(~background)
         dimension = intrinsic_dimension(data.samples[rows].astype(np.float64), model.n_jobs)
         smallest = model.min_cluster_size or smallest_branch(model.selection, model.min_points, len(rows))
+        smallest = max(smallest, model.min_points)
         found = find_groups(data.dc_tree, rows, dimension, smallest)
-        if found.max() > 0:
-            groups[rows] = _complete(found, _clustering_of(model, points[rows]), smallest)
+        arrays_from_first(found)
+        groups[rows] = found if found.min() == 0 else _complete(found, _clustering_of(model, points[rows]), smallest)
     return groups
 
 
@@ -67,6 +69,7 @@ def _clustering_of(model: SHADE, points: FloatArray) -> DCTreeClustering:
 def _background_of_data(model: SHADE, data: DataTree, points: FloatArray) -> BoolArray:
     """Rows that are noise by the tree of the data, unless the embedding clearly shows clusters among them."""
     background = find_background(data.dc_tree)
+    arrays_from_first(background)
     nothing = np.zeros(len(points), np.bool_)
     if not background.any() or len(points) - background.sum() < max(2, model.min_points):
         return nothing
@@ -76,5 +79,6 @@ def _background_of_data(model: SHADE, data: DataTree, points: FloatArray) -> Boo
         if among.n_clusters_ > 1 and more_than_chance(
             among.structure_tree_, among._clustering, sparse, model.n_jobs, CLEARLY
         ):
-            return nothing
+            background = nothing
+        arrays_from_first(background)
     return background

@@ -108,13 +108,14 @@ def check_clusters(tree: StructureTree, clustering: FlatClustering, groups: IntA
 
 def check_points(points: FloatArray, tree: DCTree, groups: IntArray, min_points: int) -> None:
     """Check that rows have in the tree the nearest that they have among the points of their group."""
-    dense = int(np.sum(groups >= 0))
-    _require(dense >= min_points, f"there are {dense} rows without background, fewer than min_points")
+    size = np.bincount(groups[groups >= 0])
+    dense = int(size.sum())
+    _require(size >= min_points, f"there are {size.min()} rows in a group or without background, fewer than min_points")
     first_merge = np.empty(2 * tree.n_points)
     first_merge[tree.left] = first_merge[tree.right] = tree.height
-    for group in range(int(groups.max()) + 1):
-        rows = np.flatnonzero(groups == group)
-        _check_nearest(points[rows], first_merge[rows], min(min_points, len(rows)), MOST_PAIRS * len(rows) // dense)
+    by_group = np.argsort(groups, kind="stable")[len(groups) - dense :]
+    for rows in np.split(by_group, np.cumsum(size)[:-1]):
+        _check_nearest(points[rows], first_merge[rows], min_points, MOST_PAIRS * len(rows) // dense)
 
 
 def _check_nearest(points: FloatArray, first_merge: FloatArray, min_points: int, most_pairs: int) -> None:
@@ -149,7 +150,7 @@ def _check_nearest(points: FloatArray, first_merge: FloatArray, min_points: int,
 
 def _check_groups(groups: IntArray, background: IntArray, n: int) -> None:
     _require(len(groups) == n and (groups >= -1) & (groups < n), "there are groups that are none")
-    _require(np.bincount(groups[groups >= 0]) >= 2, "there are groups of fewer than two rows")
+    _require(np.bincount(groups[groups >= 0]) > 0, "there are groups without rows")
     _require(np.array_equal(np.flatnonzero(groups < 0), np.sort(background)), "groups and background disagree")
 
 

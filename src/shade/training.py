@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import partial
 from os import PathLike
 from threading import Event
@@ -97,14 +97,16 @@ def train(
 ) -> tuple[list[TrainResult], DataTree | None]:
     """Train the networks of a model whose standardisation is known; returns them, and the tree that they followed."""
     data = None
-    if plan.window_rows is None:
-        samples = model._standardizer.apply(rows)
-        if model.training_tree_ == "complete" and (model.density_weight != 0 or model.noise == "data"):
-            data = _tree_of_data(model, samples, device)
-        make = make_trainer(model, samples, None if data is None else data.dc_tree, device)
-    else:
-        make = make_stream_trainer(model, rows, plan, device)
-    return train_networks(model, make, seed, checkpoints), data
+    # Streams and graphs are of the current device, which need not be the one that was asked for.
+    with torch.cuda.device(device) if device.type == "cuda" else nullcontext():
+        if plan.window_rows is None:
+            samples = model._standardizer.apply(rows)
+            if model.training_tree_ == "complete" and (model.density_weight != 0 or model.noise == "data"):
+                data = _tree_of_data(model, samples, device)
+            make = make_trainer(model, samples, None if data is None else data.dc_tree, device)
+        else:
+            make = make_stream_trainer(model, rows, plan, device)
+        return train_networks(model, make, seed, checkpoints), data
 
 
 def _tree_of_data(model: SHADE, samples: SingleArray, device: torch.device) -> DataTree:

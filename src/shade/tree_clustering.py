@@ -34,6 +34,7 @@ from shade.stability.assignment import (
 from shade.stability.assignment import score_new_points as score_attached
 from shade.stability.evidence import more_than_chance
 from shade.stability.group_selection import clusters_in_groups, select_in_groups
+from shade.stability.groups import join_small_groups
 from shade.stability.links import follow_links, links_of, sort_links
 from shade.stability.selection import FlatClustering, cut_at_distance, select_clusters, select_n_clusters
 from shade.stability.structure_tree import SELECTIONS, StructureTree, smallest_branch
@@ -201,6 +202,7 @@ class TreeClusteringMixin:
         if min_points is not None and min_points != self.min_points:
             _validation.check_min_points(min_points, len(self.labels_), 2, "recluster")
             other.min_points = min_points
+            other._groups = join_small_groups(self._groups, max(min_points, other._smallest()), self._links)
             other._build_trees(self._training.points)
         tree = other.structure_tree_
         if n_clusters is not None:
@@ -287,9 +289,12 @@ class TreeClusteringMixin:
         return spanning
 
     def _structure_of(self, tree: DCTree) -> StructureTree:
-        """Candidates of the tree; how large a cluster must be does not depend on how much background there is."""
-        smallest = smallest_branch(self.selection, self.min_points, int(np.sum(~self._background)))
-        return StructureTree.from_dc_tree(tree, self.selection, self.min_points, self.min_cluster_size or smallest)
+        return StructureTree.from_dc_tree(tree, self.selection, self.min_points, self._smallest())
+
+    def _smallest(self) -> int:
+        """Fewest rows of a cluster, which do not depend on how much background there is."""
+        dense = int(np.sum(~self._background))
+        return self.min_cluster_size or smallest_branch(self.selection, self.min_points, dense)
 
     def _spanning_tree_of(self, points: FloatArray) -> SpanningTree:
         device = tree_device(self.device)
@@ -299,16 +304,19 @@ class TreeClusteringMixin:
         """The clustering of the rule, or a single cluster where chance explains what it found."""
         tree, points, dense = self.structure_tree_, self._training.points, ~self._background
         if self._groups.max() > 0:
-            apart = copy.copy(self)
-            apart._cluster(points[dense])
-            expected = clusters_in_groups(apart.labels_, self._groups[dense])
-            return select_in_groups(tree, self._groups, expected, points, self.n_jobs)
+            return select_in_groups(tree, self._groups, points, self._count_clusters_of_groups, self.n_jobs)
         clustering = select_clusters(tree)
         if self.selection == "information" and clustering.n_clusters > 1:
             points = points if dense.all() else points[dense]
             if not more_than_chance(tree, clustering, points, self.n_jobs):
                 return select_n_clusters(tree, 1)
         return clustering
+
+    def _count_clusters_of_groups(self) -> IntArray:
+        """How many clusters each group has if the groups are not known."""
+        dense, unaware = ~self._background, copy.copy(self)
+        unaware._cluster(self._training.points[dense])
+        return clusters_in_groups(unaware.labels_, self._groups[dense])
 
     def _set_clustering(self, clustering: FlatClustering) -> None:
         if self._background.any():

@@ -45,9 +45,28 @@ def test_groups_that_lie_apart_change_nothing() -> None:
     np.testing.assert_array_equal(tree_of(points, groups).dc_distances(), DCTree.from_points(points, 4).dc_distances())
 
 
-def test_groups_smaller_than_min_points_have_a_tree() -> None:
-    points = np.array([[0.0], [1.0], [2.0], [9.0], [9.5], [20.0]])
-    tree = tree_of(points, np.array([0, 0, 0, 1, 1, -1]), min_points=4)
-    assert tree.dc_distance(3, 4) == 0.5
-    assert tree.dc_distance(0, 2) == 2.0  # the farthest of three is the third
-    assert tree.dc_distance(5, 0) == 2.0 * tree.dc_distance(0, 4)
+def test_groups_that_are_equally_far_join_at_once() -> None:
+    places = np.array([[0.0, 0.0], [100.0, 0.0], [0.0, 100.0], [100.0, 100.0]])
+    groups = np.repeat(np.arange(4), 5)
+    points = places[groups] + 0.25 * np.tile(np.arange(5.0), 4)[:, None]
+    tree = tree_of(points, groups)
+    assert len(set(tree.height[-3:])) == 1
+    np.testing.assert_array_equal(tree.dc_distances(), DCTree.from_points(points, 4).dc_distances())
+
+
+def test_a_loose_group_does_not_keep_others_apart() -> None:
+    tight = np.concatenate([np.arange(5.0) * 0.1, 3.0 + np.arange(5.0) * 0.1])
+    loose = 20.0 + 10.0 * np.arange(5.0)
+    points = np.append(tight, loose)[:, None]
+    tree = tree_of(points, np.repeat([0, 1, 2], 5), min_points=2)
+    assert tree.dc_distance(0, 5) == pytest.approx(2.6)
+    assert 10.0 < tree.dc_distance(0, 14) < 20.0
+
+
+@pytest.mark.parametrize("elsewhere", [0, 8])
+def test_groups_that_coincide_are_still_branches(elsewhere: int) -> None:
+    points = np.vstack([np.zeros((16, 2)), np.random.default_rng(0).normal(size=(elsewhere, 2)) + 9.0])
+    groups = np.append(np.arange(16) % 2, np.full(elsewhere, 2))
+    tree = tree_of(points, groups)
+    assert tree.dc_distance(0, 2) == 0.0
+    assert tree.dc_distance(0, 1) >= 1e-3

@@ -47,9 +47,17 @@ def test_other_rules_and_no_background_know_no_groups(fitted: Fitted) -> None:
 @pytest.mark.filterwarnings("ignore::shade._errors.ShadeWarning")
 def test_other_clusterings_and_files_keep_the_groups(fitted: Fitted, tmp_path: Path) -> None:
     model, X, truth = fitted
-    others = [model.recluster(), model.recluster(min_points=9), model.recluster(min_points=40)]
+    others = [model.recluster(), model.recluster(min_points=9)]
     for other in others:
         assert adjusted_rand_score(truth, other.labels_) > 0.99
+    coarse = model.recluster(min_points=20)  # needs 40 rows: a group of 30 is none
+    assert coarse.n_clusters_ == 3
+    assert np.bincount(coarse.labels_ + 1).min() >= 40
+    others += [coarse, model.recluster(min_points=450), coarse.recluster(min_points=5), coarse.recluster(n_clusters=3)]
+    for other in others:
+        assert np.array_equal(other.predict(X), other.labels_)
+        assert all(len(rows) for rows in other.exemplar_indices_)
+        assert np.array_equal(other.probabilities_ > 0, other.labels_ >= 0)
     others += [model.recluster(n_clusters=2), model.recluster(distance=float(np.median(model.dc_tree_.height)))]
     for other in [model, *others]:
         other.save(tmp_path / "model.shade")
@@ -65,7 +73,8 @@ def test_other_clusterings_and_files_keep_the_groups(fitted: Fitted, tmp_path: P
         (lambda groups: groups[:-1], "groups that are none"),
         (lambda groups: groups - 1, "groups that are none"),
         (lambda groups: groups + len(groups), "groups that are none"),
-        (lambda groups: np.where(groups == 3, 9, groups), "fewer than two rows"),
+        (lambda groups: np.where(groups == 3, 9, groups), "groups without rows"),
+        (lambda groups: np.where(np.arange(len(groups)) < 3, 4, groups), "fewer than min_points"),
         (lambda groups: np.where(groups < 0, 0, groups), "disagree"),
         (lambda groups: np.where(np.arange(len(groups)) == 0, 1, groups), "not of the points|no branches"),
         (lambda groups: np.where(groups >= 0, np.arange(len(groups)) % 2, -1), "not of the points|no branches"),

@@ -13,7 +13,7 @@ from shade.stability.structure_tree import StructureTree
 def select(points: np.ndarray, groups: np.ndarray, expected: list[int], smallest: int = 10) -> FlatClustering:
     tree = DCTree.from_spanning_tree(grouped_spanning_tree(points, groups, 5))
     structure = StructureTree.from_dc_tree(tree, "information", 5, smallest)
-    return select_in_groups(structure, groups, np.array(expected), points)
+    return select_in_groups(structure, groups, points, lambda: np.array(expected))
 
 
 def same_partition(labels: np.ndarray, expected: np.ndarray) -> bool:
@@ -51,13 +51,11 @@ def test_groups_that_mix_stay_apart_and_background_is_noise() -> None:
     assert (clustering.labels[100:] == -1).all()
 
 
-def test_groups_smaller_than_a_branch_are_clusters_without_a_stability(blobs: tuple[np.ndarray, np.ndarray]) -> None:
+def test_clusters_are_counted_only_where_a_group_may_be_divided(blobs: tuple[np.ndarray, np.ndarray]) -> None:
     points, which = blobs
-    rows = np.concatenate([np.arange(60), np.arange(60, 66), np.arange(120, 240)])
-    clustering = select(points[rows], which[rows], [1, 1, 1, 1])
-    assert same_partition(clustering.labels, which[rows])
-    assert np.isnan(clustering.stability).all()
-    assert np.all(clustering.persistence > 0)
+    tree = DCTree.from_spanning_tree(grouped_spanning_tree(points, which, 5))
+    structure = StructureTree.from_dc_tree(tree, "information", 5, 10)
+    select_in_groups(structure, which, points, lambda: pytest.fail("nothing is clear within the groups"))
 
 
 def test_clusters_belong_to_the_group_of_most_of_their_rows() -> None:

@@ -5,7 +5,7 @@ import pytest
 
 from shade.density import DCTree
 from shade.density.dimension import intrinsic_dimension
-from shade.stability.groups import find_groups
+from shade.stability.groups import find_groups, join_small_groups
 from shade.stability.structure_tree import smallest_branch
 
 
@@ -78,3 +78,11 @@ def test_points_that_coincide_are_a_group_among_others() -> None:
     assert len(set(found[-40:])) == 1
     assert found[-1] not in set(found[:-40])
     assert not groups_of(np.zeros((50, 3))).any()
+
+
+def test_small_groups_join_what_they_reach_first() -> None:
+    groups = np.array([0, 0, 0, 1, 2, 2, 2, -1])
+    links = np.array([[3, 4], [0, 1], [1, 2], [2, 3], [4, 5], [5, 6], [6, 7]], np.int32)
+    assert join_small_groups(groups, 1, links).tolist() == groups.tolist()
+    assert join_small_groups(groups, 2, links).tolist() == [0, 0, 0, 1, 1, 1, 1, -1]
+    assert join_small_groups(groups, 4, links).tolist() == [0, 0, 0, 0, 0, 0, 0, -1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from shade._arrays import FloatArray
+from shade._arrays import FloatArray, IntArray
 from shade.density.dimension import intrinsic_dimension
 from shade.stability.selection import FlatClustering
 from shade.stability.structure_tree import StructureTree
@@ -17,7 +17,12 @@ def more_than_chance(
     tree: StructureTree, clustering: FlatClustering, points: FloatArray, n_jobs: int | None = None, factor: float = 1.0
 ) -> bool:
     """Whether the clusters of these points stand out by more than chance explains, or a factor of it."""
-    errors = standard_errors(tree, clustering)
+    return stand_out(*_mass_and_size(tree, clustering), points, n_jobs, factor)
+
+
+def stand_out(mass: FloatArray, size: IntArray, points: FloatArray, n_jobs: int | None, factor: float) -> bool:
+    """The same of clusters that have a mass: the sum of log(birth / d) over points that leave at a distance d."""
+    errors = _mean_errors(mass, size)
     if errors >= factor * enough_errors(1.0):  # what is enough for one dimension is enough for any
         return True
     dimension = intrinsic_dimension(points, n_jobs)
@@ -38,14 +43,21 @@ def standard_errors(tree: StructureTree, clustering: FlatClustering, dimension: 
     single cluster has. Gaussian and uniform samples reach up to 5 on a line, 3 in the plane and 1.8 above four
     dimensions, small clusters of real data 2 to 6, and most clusterings 5 to 500. Proportional to the dimension.
     """
-    if clustering.n_clusters < 2:
-        return 0.0
+    return dimension * _mean_errors(*_mass_and_size(tree, clustering))
+
+
+def _mass_and_size(tree: StructureTree, clustering: FlatClustering) -> tuple[FloatArray, IntArray]:
     clustered = np.flatnonzero(clustering.labels >= 0)
     labels = clustering.labels[clustered]
     leaving = np.empty(len(tree.order))
     leaving[tree.order] = np.maximum(tree.branches.leaving, tree.merges.floor)
-    above = dimension * np.log(np.maximum(clustering.limit[labels], tree.merges.floor) / leaving[clustered])
-    size = np.bincount(labels)
-    mass = np.bincount(labels, above)
+    above = np.log(np.maximum(clustering.limit[labels], tree.merges.floor) / leaving[clustered])
+    mass: FloatArray = np.bincount(labels, above).astype(np.float64, copy=False)
+    return mass, np.bincount(labels).astype(np.int64, copy=False)
+
+
+def _mean_errors(mass: FloatArray, size: IntArray) -> float:
+    if len(size) < 2:
+        return 0.0
     others = np.arange(len(size)) != np.argmax(mass)
     return float(np.average((mass / np.sqrt(size))[others], weights=size[others]))

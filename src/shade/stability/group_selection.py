@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
-from shade._arrays import FloatArray, IntArray
+from shade._arrays import BoolArray, FloatArray, IntArray
+from shade._distributed import arrays_from_first
 from shade._kernels import condense
-from shade.stability.evidence import more_than_chance
+from shade.stability.evidence import stand_out
 from shade.stability.selection import FlatClustering, find_branches, flatten_branches
 from shade.stability.structure_tree import StructureTree
 
@@ -14,7 +17,11 @@ CLEARLY = 2.5  # times what chance explains: what divides a group that the data 
 
 
 def select_in_groups(
-    tree: StructureTree, groups: IntArray, expected: IntArray, points: FloatArray, n_jobs: int | None = None
+    tree: StructureTree,
+    groups: IntArray,
+    points: FloatArray,
+    count_clusters: Callable[[], IntArray],
+    n_jobs: int | None = None,
 ) -> FlatClustering:
     """The groups, or the most stable clusters within.
 
@@ -24,35 +31,41 @@ def select_in_groups(
         In which each group is a branch.
     groups : ndarray of shape (n_samples,)
         −1 is background.
-    expected : ndarray of shape (n_groups,)
-        How many clusters each group would have if it were not known. A group of one is not divided: without the rows
-        of other groups around it, its own differences in density would look larger than they are.
     points : ndarray of shape (n_samples, n_columns)
+    count_clusters : callable
+        How many clusters each group has where groups are not known. One that has a single cluster is not divided:
+        without the rows of other groups around it, its own differences in density look larger than they are.
     n_jobs : int, optional
     """
-    merges, along = tree.merges, groups[tree.order]
-    start, stop = merges.start[tree.node], merges.stop[tree.node]
+    parts = _clusters_within(tree, groups)
+    own = groups[tree.order[tree.merges.start[tree.node]]]
+    divided = np.zeros(int(groups.max()) + 1, np.bool_)
+    for group in np.flatnonzero(np.bincount(own[parts], minlength=len(divided)) > 1):
+        of_group = parts & (own == group)
+        mass, size = tree.fall[of_group] * tree.size[of_group], tree.size[of_group]
+        divided[group] = stand_out(mass, size, points[groups == group], n_jobs, CLEARLY)
+    arrays_from_first(divided)  # all ranks count, or none
+    if divided.any():
+        divided &= count_clusters() > 1
+    whole = find_branches(tree, groups)[0]
+    return flatten_branches(tree, np.concatenate([whole[~divided], tree.node[parts & divided[own]]]))
+
+
+def _clusters_within(tree: StructureTree, groups: IntArray) -> BoolArray:
+    """The most stable candidates that are parts of a group and not all of it."""
+    first, last = tree.merges.start[tree.node], tree.merges.stop[tree.node] - 1
+    own = groups[tree.order[first]]
     size = np.bincount(groups[groups >= 0])
-    own = np.where(along[start] == along[stop - 1], along[start], -1)
-    inside = (own >= 0) & (tree.size < size[own])
+    inside = (own >= 0) & (own == groups[tree.order[last]]) & (tree.size < size[own])
     selected = np.empty(tree.n_candidates, np.bool_)
     condense.select_candidates(tree.parent, np.where(inside, tree.stability, 0.0), selected)
     selected &= inside
-    nodes: list[int] = []
-    for group, whole in enumerate(find_branches(tree, groups)[0].tolist()):
-        parts = tree.node[selected & (own == group)]
-        divided = expected[group] > 1 and len(parts) > 1
-        if divided and more_than_chance(tree, flatten_branches(tree, parts), points[groups == group], n_jobs, CLEARLY):
-            nodes += parts.tolist()
-        else:
-            nodes.append(whole)
-    return flatten_branches(tree, np.array(nodes))
+    return selected
 
 
 def clusters_in_groups(labels: IntArray, groups: IntArray) -> IntArray:
     """How many clusters have more than half of their rows in each group."""
-    clustered = (labels >= 0) & (groups >= 0)
-    counts = np.zeros((int(labels.max()) + 1, int(groups.max()) + 1), np.int64)
-    np.add.at(counts, (labels[clustered], groups[clustered]), 1)
-    most: IntArray = (2 * counts > counts.sum(axis=1, keepdims=True)).sum(axis=0)
-    return most
+    n_groups, clustered = int(groups.max()) + 1, (labels >= 0) & (groups >= 0)
+    pairs, rows = np.unique(labels[clustered] * n_groups + groups[clustered], return_counts=True)
+    most = 2 * rows > np.bincount(labels[clustered])[pairs // n_groups]
+    return np.bincount(pairs[most] % n_groups, minlength=n_groups)

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from shade._arrays import FloatArray, IntArray
+from shade._arrays import AnyArray, IntArray
 from shade.density.dc_tree import DCTree
 from shade.density.spanning_tree import SpanningTree
+from shade.stability.links import follow_links
 from shade.stability.structure_tree import StructureTree
 
 # By how much the logarithm of distance falls from where a branch joins others to where its rows leave it, on average.
@@ -50,7 +51,7 @@ def find_groups(tree: DCTree, rows: IntArray, dimension: float, smallest: int) -
 
 def _clear_branches(tree: StructureTree, clear_fall: float) -> list[int]:
     """The branches of all splits with at least two clear branches, down to those without such a split; or the root."""
-    clear = _falls(tree) >= clear_fall
+    clear = tree.fall >= clear_fall
     within: list[list[list[int]]] = [[] for _ in range(tree.n_candidates)]  # by branch, the groups of each clear part
     for branch in range(tree.n_candidates - 1, 0, -1):
         groups = _join_parts(within[branch], branch)
@@ -65,10 +66,10 @@ def _join_parts(parts: list[list[int]], branch: int) -> list[int]:
     return groups if len(groups) > 1 else [branch]
 
 
-def _falls(tree: StructureTree) -> FloatArray:
-    """How far the logarithm of distance falls from the birth of each branch to where its rows leave, on average."""
-    merges, floor = tree.merges, tree.merges.floor
-    leaving = np.concatenate([[0.0], np.cumsum(np.log(np.maximum(tree.branches.leaving, floor)))])
-    start, stop = merges.start[tree.node], merges.stop[tree.node]
-    falls: FloatArray = np.log(np.maximum(tree.birth, floor)) - (leaving[stop] - leaving[start]) / (stop - start)
-    return falls
+def join_small_groups(groups: IntArray, smallest: int, links: AnyArray) -> IntArray:
+    """Groups of at least so many rows; rows of smaller ones go with the group that they reach over short links."""
+    large = np.bincount(groups[groups >= 0]) >= smallest
+    if large.all() or not large.any():
+        return groups if large.all() else np.where(groups < 0, -1, 0)
+    number = np.append(np.where(large, np.cumsum(large) - 1, -1), -1)  # background, −1, reads the last entry
+    return np.where(groups < 0, -1, follow_links(number[groups], links))

@@ -118,12 +118,8 @@ def flatten_again(tree: StructureTree, nodes: IntArray, clustering: FlatClusteri
 
 
 def flatten_branches(tree: StructureTree, nodes: IntArray) -> FlatClustering:
-    """The clusters that own these nodes of the merge tree, up to where each joins others."""
-    chosen = _candidates_at(tree, nodes)
-    if np.all(chosen >= 0):
-        return _flatten_candidates(tree, chosen)
-    merges = tree.merges
-    return _flatten_nodes(tree, nodes, np.append(merges.height, np.inf)[merges.parent[nodes]])
+    """The clusters that own these nodes of the merge tree, which must be candidates."""
+    return _flatten_candidates(tree, _candidates_at(tree, nodes))
 
 
 def find_branches(tree: StructureTree, labels: IntArray) -> tuple[IntArray, BoolArray]:

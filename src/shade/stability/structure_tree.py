@@ -187,6 +187,14 @@ class StructureTree:
         condense.count_leaves(self.parent, leaves)
         return leaves
 
+    @cached_property
+    def fall(self) -> FloatArray:
+        """How far the logarithm of distance falls from the birth of a candidate to where a row leaves, on average."""
+        floor, start, stop = self.merges.floor, self.merges.start[self.node], self.merges.stop[self.node]
+        leaving = np.concatenate([[0.0], np.cumsum(np.log(np.maximum(self.branches.leaving, floor)))])
+        fall: FloatArray = np.log(np.maximum(self.birth, floor)) - (leaving[stop] - leaving[start]) / (stop - start)
+        return fall
+
     def rows(self, candidate: int) -> IntArray:
         """The rows that a candidate owns."""
         node = self.node[candidate]
