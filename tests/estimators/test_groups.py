@@ -8,8 +8,9 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 import shade
-from shade import SHADE
+from shade import SHADE, DCTreeClustering
 from shade._errors import ModelFileError
+from shade.data_groups import _complete
 from shade.model_file import ModelContents, read_model_file, write_model_file
 from tests.stability.test_groups import unequal_blobs
 
@@ -65,6 +66,22 @@ def test_other_clusterings_and_files_keep_the_groups(fitted: Fitted, tmp_path: P
         assert np.array_equal(loaded.labels_, other.labels_)
         assert np.array_equal(loaded.predict(X), other.predict(X))
         assert np.array_equal(loaded.recluster().labels_, other.recluster().labels_)
+
+
+def test_rows_between_groups_are_groups_where_the_embedding_has_clusters_of_them() -> None:
+    random = np.random.default_rng(0)
+    which = np.repeat(np.arange(4), 50)
+    points = random.normal(size=(200, 2)) + np.array([[0.0, 0.0], [30.0, 0.0], [0.0, 30.0], [30.0, 30.0]])[which]
+    known = np.where(which < 2, which, -1)
+    known[:5] = -1  # in the embedding they lie in the first group
+    known[195:] = 1  # and these in a cluster of rows between groups
+    embedded = DCTreeClustering(selection="information").fit(points)
+    assert embedded.n_clusters_ == 4
+    expected = np.where(np.arange(200) >= 195, 1, which)
+    assert adjusted_rand_score(_complete(known, embedded, 10), expected) == 1.0
+    joined = _complete(known, embedded, 46)  # of the last cluster only 45 rows lie between
+    assert joined.max() == 2
+    assert joined.min() == 0
 
 
 @pytest.mark.parametrize(

@@ -36,9 +36,11 @@ def test_a_group_is_one_cluster_unless_more_are_expected(blobs: tuple[np.ndarray
     assert same_partition(select(points, groups, [2, 1, 1]).labels, which)
 
 
-def test_parts_that_chance_explains_make_no_clusters(blobs: tuple[np.ndarray, np.ndarray]) -> None:
-    points, which = blobs
-    clustering = select(points, which, [5, 5, 5, 5])
+@pytest.mark.parametrize("columns", [2, 3])
+def test_parts_that_chance_explains_make_no_clusters(columns: int) -> None:
+    which = np.repeat([0, 1], 400)
+    points = np.random.default_rng(columns).uniform(size=(800, columns)) + 5.0 * which[:, None]
+    clustering = select(points, which, [9, 9])
     assert same_partition(clustering.labels, which)
     assert np.isfinite(clustering.stability).all()
 
