@@ -1,6 +1,6 @@
 """Damaged and forged model files, each loaded and used: python -m tests.estimators.mutations 2000
 
-So many files of each of three models are tried, in a process whose memory is bounded. Each must be refused or load to
+So many files of each of four models are tried, in a process whose memory is bounded. Each must be refused or load to
 the same predictions: to the last bit if it was damaged; if it was forged, so that its hashes fit its contents, to
 the same labels and five digits of strengths and embedding. What is not noticed of forged files, here or elsewhere:
 
@@ -36,7 +36,7 @@ from shade._errors import ModelFileError
 
 MEMBERS = ("manifest.json", "network.safetensors", "arrays.npz")
 MARK = "shade-mutation-was-executed"
-MODELS = ("feed-forward", "convolutional", "tree")
+MODELS = ("feed-forward", "convolutional", "tree", "grouped")
 ALL_KINDS = 1900  # files of a model that differ in more than the bits flipped, about
 MOST_SECONDS = 60  # for one file, until it counts as hanging
 NASTY = [
@@ -277,11 +277,15 @@ def make_models(kind: str) -> tuple[np.ndarray, bytes, bytes]:
     quick = {"embedding_size": 2, "ensemble": 1, "epochs": 1, "random_state": 0}
     files = []
     for size in (2, 3):  # two models of a kind that differ in more than their weights
-        common = {"min_points": 3, "selection": "branches", "min_cluster_size": 3 * size}
+        rule = "information" if kind == "grouped" else "branches"
+        common = {"min_points": 3, "selection": rule, "min_cluster_size": 3 * size}
         network = "conv" if kind == "convolutional" else (2 * size,)
-        model = DCTreeClustering(**common) if kind == "tree" else SHADE(network=network, **common, **quick)
+        alone = kind in ("tree", "grouped")
+        model = (DCTreeClustering(**common) if alone else SHADE(network=network, **common, **quick)).fit(X)
+        if kind == "grouped":  # as SHADE does where the data shows groups before a background
+            model._cluster(X, np.where(np.arange(24) < 3, -1, np.arange(24) % 2))
         with tempfile.NamedTemporaryFile() as file:
-            model.fit(X).save(file.name)
+            model.save(file.name)
             files.append(Path(file.name).read_bytes())
     return X, files[0], files[1]
 
@@ -294,6 +298,7 @@ def use(path: Path, X: np.ndarray) -> np.ndarray:
         raise RuntimeError("labels out of range")
     scores = model.score_samples(X)
     model.assign_noise("tree")
+    model.recluster()
     model.recluster(n_clusters=1)
     model.dc_tree_.dc_distances()
     embedded = model.transform(X) if isinstance(model, SHADE) else X
