@@ -330,15 +330,19 @@ class TreeClusteringMixin:
         self.n_clusters_ = clustering.n_clusters
 
     def _warn_of_noise(self) -> None:
-        share = float(np.mean(self.labels_ < 0))
-        if share > 0.5:
-            warnings.warn(
-                f"{share:.0%} of the points are noise: they lie in no part of the density tree that is stable by "
-                f"selection={self.selection!r}. assign_noise() puts them into clusters; another "
-                "'selection', a smaller 'min_points' or a larger 'min_cluster_size' changes how much there is.",
-                ShadeWarning,
-                stacklevel=3,
+        share, background = float(np.mean(self.labels_ < 0)), float(np.mean(self._background))
+        if share <= 0.5:
+            return
+        if background > 0.5 * share:
+            why = f"the data itself shows {background:.0%} as a sparse background"
+            how = "noise='embedding' asks the embedding alone."
+        else:
+            why = f"they lie in no part of the density tree that is stable by selection={self.selection!r}"
+            how = (
+                "another 'selection', a smaller 'min_points' or a larger 'min_cluster_size' changes how much there is."
             )
+        message = f"{share:.0%} of the points are noise: {why}. assign_noise() puts them into clusters; {how}"
+        warnings.warn(message, ShadeWarning, stacklevel=3)
 
     def _attach(self, X: object) -> Attachment:
         return join_attachments([self._training.attach(points, self.n_jobs) for points in self._points_of(X)])
