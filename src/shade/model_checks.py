@@ -90,7 +90,8 @@ def check_clusters(tree: StructureTree, clustering: FlatClustering, groups: IntA
     """Check that clusters are branches of the tree, and that all that is said of them and the rows follows from it."""
     k, merges = clustering.n_clusters, tree.merges
     if groups.max() > 0:
-        _require(find_branches(tree, groups)[1], "there are groups that are no branches of the tree")
+        enough = np.bincount(groups[groups >= 0]) >= tree.smallest
+        _require(enough & find_branches(tree, groups)[1], "there are groups that are no branches of the tree")
     top = max(float(merges.height[-1]), merges.floor)
     _require(clustering.limit <= np.nextafter(top, np.inf), "there are clusters with a limit above the tree")
     nodes, branches = find_branches(tree, clustering.labels)

@@ -110,3 +110,13 @@ def test_groups_that_do_not_fit_are_refused(
     write_model_file(tmp_path / "other.shade", ModelContents(kept, contents.tensors, arrays))
     with pytest.raises(ModelFileError, match=expected):
         shade.load(tmp_path / "other.shade")
+
+
+def test_groups_smaller_than_a_cluster_may_be_are_refused(fitted: Fitted, tmp_path: Path) -> None:
+    fitted[0].save(tmp_path / "model.shade")
+    contents = read_model_file(tmp_path / "model.shade")
+    kept = {name: value for name, value in contents.description.items() if name not in ("format", "sha256")}
+    kept["parameters"] = {**kept["parameters"], "min_cluster_size": 31}
+    write_model_file(tmp_path / "other.shade", ModelContents(kept, contents.tensors, contents.arrays))
+    with pytest.raises(ModelFileError, match="no branches"):
+        shade.load(tmp_path / "other.shade")

@@ -1,6 +1,6 @@
 """Groups of rows that the data shows before any network has seen it, where it shows them beyond doubt.
 
-Behind a sparse background, dense rows lie in groups that the tree of the data holds exactly, while an embedding has to
+Before a sparse background, dense rows lie in groups that the tree of the data holds exactly, while an embedding has to
 learn them among rows that are mostly noise: it brings small groups too close to large ones. No cluster of the embedding
 may hold rows of two such groups.
 """
@@ -16,7 +16,7 @@ from shade.stability.links import follow_links
 from shade.stability.structure_tree import StructureTree
 
 # By how much the logarithm of distance falls from where a branch joins others to where its rows leave it, on average.
-# Chance reaches 2 / D² in D dimensions, measured on samples of one group (docs/experiments.md).
+# Chance reaches up to 2 / D² in D dimensions, measured on samples of one group (docs/experiments.md).
 CLEAR_FALL, CHANCE_ON_A_LINE = 0.5, 2.0
 
 
