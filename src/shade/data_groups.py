@@ -14,7 +14,6 @@ from shade.stability.background import find_background
 from shade.stability.evidence import more_than_chance
 from shade.stability.groups import find_groups
 from shade.stability.links import follow_links
-from shade.stability.structure_tree import smallest_branch
 from shade.tree_clustering import DataTree
 
 if TYPE_CHECKING:
@@ -38,8 +37,7 @@ def groups_of_data(model: SHADE, data: DataTree | None, points: FloatArray) -> I
     if model.selection == "information":
         rows = np.flatnonzero(~background)
         dimension = intrinsic_dimension(data.samples[rows].astype(np.float64), model.n_jobs)
-        smallest = model.min_cluster_size or smallest_branch(model.selection, model.min_points, len(rows))
-        smallest = max(smallest, model.min_points)
+        smallest = max(model.min_points, model._smallest(len(rows)))
         found = find_groups(data.dc_tree, rows, dimension, smallest)
         arrays_from_first(found)
         groups[rows] = found if found.min() == 0 else _complete(found, _clustering_of(model, points[rows]), smallest)

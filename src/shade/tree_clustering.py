@@ -202,7 +202,8 @@ class TreeClusteringMixin:
         if min_points is not None and min_points != self.min_points:
             _validation.check_min_points(min_points, len(self.labels_), 2, "recluster")
             other.min_points = min_points
-            other._groups = join_small_groups(self._groups, max(min_points, other._smallest()), self._links)
+            smallest = max(min_points, other._smallest(int(np.sum(~self._background))))
+            other._groups = join_small_groups(self._groups, smallest, self._links)
             other._build_trees(self._training.points)
         tree = other.structure_tree_
         if n_clusters is not None:
@@ -289,11 +290,11 @@ class TreeClusteringMixin:
         return spanning
 
     def _structure_of(self, tree: DCTree) -> StructureTree:
-        return StructureTree.from_dc_tree(tree, self.selection, self.min_points, self._smallest())
+        smallest = self._smallest(int(np.sum(~self._background)))
+        return StructureTree.from_dc_tree(tree, self.selection, self.min_points, smallest)
 
-    def _smallest(self) -> int:
-        """Fewest rows of a cluster, which do not depend on how much background there is."""
-        dense = int(np.sum(~self._background))
+    def _smallest(self, dense: int) -> int:
+        """Fewest rows of a cluster among so many that are no background: it does not depend on how much there is."""
         return self.min_cluster_size or smallest_branch(self.selection, self.min_points, dense)
 
     def _spanning_tree_of(self, points: FloatArray) -> SpanningTree:
@@ -301,7 +302,7 @@ class TreeClusteringMixin:
         return grouped_spanning_tree(points, self._groups, self.min_points, n_jobs=self.n_jobs, device=device)
 
     def _select(self) -> FlatClustering:
-        """The clustering of the rule, or a single cluster where chance explains what it found."""
+        """The clustering of the rule, within the groups of the data, or one cluster where chance explains others."""
         tree, points, dense = self.structure_tree_, self._training.points, ~self._background
         if self._groups.max() > 0:
             return select_in_groups(tree, self._groups, points, self._count_clusters_of_groups, self.n_jobs)

@@ -6,12 +6,13 @@ import pytest
 from shade import DCTreeClustering
 from shade.density.dimension import intrinsic_dimension
 from shade.stability import select_clusters
-from shade.stability.evidence import enough_errors, more_than_chance, standard_errors
+from shade.stability.evidence import enough_errors, mass_and_size, more_than_chance, standard_errors
 
 
 def errors_of(points: np.ndarray) -> float:
     model = DCTreeClustering(selection="information").fit(points)
-    return standard_errors(model.structure_tree_, select_clusters(model.structure_tree_), intrinsic_dimension(points))
+    found = mass_and_size(model.structure_tree_, select_clusters(model.structure_tree_))
+    return intrinsic_dimension(points) * standard_errors(*found)
 
 
 @pytest.mark.parametrize("columns", [1, 2, 3, 10, 50])
@@ -74,16 +75,16 @@ def test_the_mean_is_what_a_slow_count_gives() -> None:
     masses, sizes = [], []
     for label in range(3):
         rows = np.flatnonzero(clustering.labels == label)
-        masses.append(sum(4.0 * np.log(clustering.limit[label] / leaving[int(row)]) for row in rows))
+        masses.append(sum(np.log(clustering.limit[label] / leaving[int(row)]) for row in rows))
         sizes.append(len(rows))
     main = int(np.argmax(masses))
     rest = [label for label in range(3) if label != main]
     expected = sum(sizes[c] * masses[c] / np.sqrt(sizes[c]) for c in rest) / sum(sizes[c] for c in rest)
-    assert standard_errors(tree, clustering, 4.0) == pytest.approx(expected)
+    assert standard_errors(*mass_and_size(tree, clustering)) == pytest.approx(expected)
 
 
 def test_a_single_cluster_has_nothing_to_stand_out_from() -> None:
     model = DCTreeClustering(selection="information").fit(np.random.default_rng(0).normal(size=(300, 10)))
     assert model.n_clusters_ == 1
-    assert standard_errors(model.structure_tree_, model._clustering, 10.0) == 0.0
+    assert standard_errors(*mass_and_size(model.structure_tree_, model._clustering)) == 0.0
     assert (model.labels_ == 0).all()

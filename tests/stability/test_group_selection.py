@@ -57,7 +57,8 @@ def test_clusters_are_counted_only_where_a_group_may_be_divided(blobs: tuple[np.
     points, which = blobs
     tree = DCTree.from_spanning_tree(grouped_spanning_tree(points, which, 5))
     structure = StructureTree.from_dc_tree(tree, "information", 5, 10)
-    select_in_groups(structure, which, points, lambda: pytest.fail("nothing is clear within the groups"))
+    found = select_in_groups(structure, which, points, lambda: pytest.fail("nothing is clear within the groups"))
+    assert same_partition(found.labels, which)
 
 
 def test_clusters_belong_to_the_group_of_most_of_their_rows() -> None:

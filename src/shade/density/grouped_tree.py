@@ -28,9 +28,9 @@ def grouped_spanning_tree(
         return SpanningTree(rows[tree.edges], tree.weights)
 
     by_group = np.argsort(groups, kind="stable")[len(outside) :]
-    parts = [tree_of(np.sort(by_group))]
+    across = tree_of(np.sort(by_group))
+    parts = [across]
     if groups.max() > 0:
-        across = parts.pop()
         parts = [tree_of(rows) for rows in np.split(by_group, np.cumsum(np.bincount(groups[by_group]))[:-1])]
         parts.append(_joining_edges(across, groups, parts))
     edges, weights = np.vstack([part.edges for part in parts]), np.concatenate([part.weights for part in parts])
