@@ -38,7 +38,7 @@ RULES: dict[str, Rule] = {
     "density_unit": Choice(("data", "deviation", "mean_edge")),
     "reconstruction": Choice(("mean", "sum")),
     "standardize": Choice(("auto", "feature", "global", False)),
-    "noise": Choice(("embedding", "data")),
+    "noise": Choice(("embedding", "data", "outliers")),
     "epochs": Whole(1),
     "batch_size": Whole(2),
     "learning_rate": Real(0.0, inclusive=False),
@@ -86,11 +86,13 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         z-normalisation of each column, of all entries alike, or none. "auto" takes all entries alike for images, which
         are samples with a height and a width, or at least 64 columns of bytes (uint8), or of values that pile up at
         both ends of one range, as pixels do; each column otherwise.
-    noise : {"embedding", "data"}, default="data"
-        Whether only rows in no cluster of the embedding are noise, or also those in a sparse background that the
-        density tree of the data itself shows: rows an octave sparser than the rest, without clusters among them. Groups
-        of the others that this tree shows beyond doubt are then kept apart, too. Where training follows the trees of
-        batches, there is no tree of the data to ask.
+    noise : {"embedding", "data", "outliers"}, default="outliers"
+        Which rows are noise. "embedding": all in no branch of the embedding's tree that was chosen, as in HDBSCAN and
+        the paper. "data": those, and rows in a sparse background that the density tree of the data itself shows: an
+        octave sparser than the rest, without clusters among them. Groups of the others that this tree shows beyond
+        doubt are then kept apart, too. "outliers": that background, but of the rows between branches only those that
+        lie farther out than others around the same cluster; the rest are its outskirts, at a lower probability. Where
+        training follows the trees of batches, there is no tree of the data to ask.
     epochs : int, default=100
         Passes over the data.
     batch_size : int, default=500
@@ -170,7 +172,7 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         density_unit: str = "deviation",
         reconstruction: str = "sum",
         standardize: str | bool = "auto",
-        noise: str = "data",
+        noise: str = "outliers",
         epochs: int = 100,
         batch_size: int = 500,
         learning_rate: float = 1e-3,

@@ -7,7 +7,7 @@ therefore found again: the clusters from the tree, and of the tree, from the poi
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,7 @@ CLUSTERING = {
     "persistence": np.float64, "limit": np.float64, "exemplars": np.int64,
 }  # fmt: skip
 LINKS = {"links": np.int32}  # files of the first versions have none
+OUTSKIRTS = {"clustering.outskirts": np.int64}  # nor these
 GROUPS = {"groups": np.int64}  # where the data shows more than one
 DIMENSIONS = {"embedding": (2,), "links": (2,), "probe.embedding": (1, 2)}  # one row in files of the first versions
 PROBE = {"probe.row": np.float64, "probe.embedding": np.float32}  # files of the first versions have none
@@ -51,6 +52,7 @@ def check_contents(contents: ModelContents) -> None:
         **({"standardizer.mean": np.float64, "standardizer.scale": np.float64} if deep else {}),
         **(PROBE if deep and not PROBE.keys().isdisjoint(arrays) else {}),
         **(LINKS if "links" in arrays else {}),
+        **(OUTSKIRTS if "clustering.outskirts" in arrays else {}),
         **(GROUPS if "groups" in arrays else {}),
     }
     _require(set(arrays) == set(kinds), f"it holds the arrays {sorted(arrays)!s:.400}, not {sorted(kinds)}")
@@ -86,22 +88,30 @@ def check_contents(contents: ModelContents) -> None:
         _check_groups(arrays["groups"], background, n)
 
 
-def check_clusters(tree: StructureTree, clustering: FlatClustering, groups: IntArray) -> None:
-    """Check that clusters are branches of the tree, and that all that is said of them and the rows follows from it."""
+def check_clusters(
+    tree: StructureTree,
+    clustering: FlatClustering,
+    groups: IntArray,
+    finish: Callable[[StructureTree, FlatClustering], FlatClustering],
+) -> None:
+    """Check that clusters are branches of the tree, and that all that is said of them and the rows follows from it.
+
+    `finish` makes of branches of the tree what the model has as its clusters.
+    """
     k, merges = clustering.n_clusters, tree.merges
     if groups.max() > 0:
         enough = np.bincount(groups[groups >= 0]) >= tree.smallest
         _require(enough & find_branches(tree, groups)[1], "there are groups that are no branches of the tree")
     top = max(float(merges.height[-1]), merges.floor)
     _require(clustering.limit <= np.nextafter(top, np.inf), "there are clusters with a limit above the tree")
-    nodes, branches = find_branches(tree, clustering.labels)
+    nodes, branches = find_branches(tree, clustering.branch_labels)
     if k > 1 or branches.all():
         _require(branches, "there are clusters that are no branches of the tree")
         _require(clustering.limit > merges.height[nodes], "there are clusters with a limit below their branch")
     else:  # everything but what is background, which need be no branch
         _require(clustering.limit > 0, "the cluster has no limit")
         nodes = np.array([len(merges.height) - 1])
-    again = flatten_again(tree, nodes, clustering).without(groups < 0).to_arrays()
+    again = finish(tree, flatten_again(tree, nodes, clustering)).to_arrays()
     for name, values in clustering.to_arrays().items():
         same = values.shape == again[name].shape and np.allclose(values, again[name], 1e-6, 1e-9, equal_nan=True)
         _require(same, f"the {name} of the clusters are not those that the tree gives")
@@ -214,6 +224,10 @@ def _check_clustering(clustering: dict[str, AnyArray], n: int) -> None:
         _require((clustering[name] >= 0) & (clustering[name] <= 1), f"there are {name} outside 0 … 1")
     _require(~np.isnan(limit), "there are clusters without a limit")
     _require((exemplars >= 0) & (exemplars < n), "there are exemplars that are no rows")
+    outskirts = clustering.get("outskirts", np.empty(0, np.int64))
+    _require((outskirts >= 0) & (outskirts < n), "there are outskirts that are no rows")
+    inside = np.delete(labels, outskirts)
+    _require(np.bincount(inside[inside >= 0], minlength=k) > 0, "there are clusters of outskirts alone")
 
 
 def _require(right: bool | BoolArray, problem: str) -> None:

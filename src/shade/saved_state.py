@@ -68,7 +68,7 @@ def _check_parameters_of_fit(model: Any) -> None:
     """Refuse parameters that were set after fitting, for no file with them would be read again."""
     try:
         check_points(model._training.points, model.dc_tree_, model._groups, model.min_points)
-        check_clusters(model._structure_of(model.dc_tree_), model._clustering, model._groups)
+        check_clusters(model._structure_of(model.dc_tree_), model._clustering, model._groups, model._finish)
         same = getattr(model, "ensemble", None) in (None, getattr(model, "n_networks_", None))
     except ModelFileError:
         same = False
@@ -83,6 +83,8 @@ def parameters_of(contents: ModelContents, allowed: set[str], network: torch.nn.
     """The parameters of the estimator that was saved; those that it did not have yet keep their defaults."""
     check_contents(contents)
     saved = contents.description["parameters"]
+    if "noise" in allowed:
+        saved = {"noise": "embedding", **saved}  # the first versions knew no other
     unknown = sorted(set(saved) - (allowed - set(NOT_SAVED)))
     if unknown:
         raise ModelFileError(
@@ -111,14 +113,14 @@ def restore(model: Any, contents: ModelContents) -> None:
     model._groups = arrays.get("groups", np.zeros(len(arrays["embedding"]), np.int64)).copy()
     model._groups[arrays["background"]] = -1
     model.structure_tree_ = model._structure_of(model.dc_tree_)
-    clustering = FlatClustering.from_arrays(_part(arrays, "clustering."))
     check_points(model._training.points, model.dc_tree_, model._groups, model.min_points)
-    check_clusters(model.structure_tree_, clustering, model._groups)
-    model._set_clustering(clustering)
     if "links" in arrays:
         model._links = arrays["links"]
     else:  # a file of the first versions
         model._links = links_of(model._spanning_tree_of(model._training.points))
+    clustering = FlatClustering.from_arrays(_part(arrays, "clustering."))
+    check_clusters(model.structure_tree_, clustering, model._groups, model._finish)
+    model._set_clustering(clustering)
 
 
 def describe_model(contents: ModelContents) -> dict[str, Any]:

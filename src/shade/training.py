@@ -101,7 +101,7 @@ def train(
     with torch.cuda.device(device) if device.type == "cuda" else nullcontext():
         if plan.window_rows is None:
             samples = model._standardizer.apply(rows)
-            if model.training_tree_ == "complete" and (model.density_weight != 0 or model.noise == "data"):
+            if model.training_tree_ == "complete" and (model.density_weight != 0 or model.noise != "embedding"):
                 data = _tree_of_data(model, samples, device)
             make = make_trainer(model, samples, None if data is None else data.dc_tree, device)
         else:

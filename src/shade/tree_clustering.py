@@ -36,6 +36,7 @@ from shade.stability.evidence import more_than_chance
 from shade.stability.group_selection import clusters_in_groups, select_in_groups
 from shade.stability.groups import join_small_groups
 from shade.stability.links import follow_links, links_of, sort_links
+from shade.stability.outskirts import with_outskirts
 from shade.stability.selection import FlatClustering, cut_at_distance, select_clusters, select_n_clusters
 from shade.stability.structure_tree import SELECTIONS, StructureTree, smallest_branch
 
@@ -69,6 +70,7 @@ class TreeClusteringMixin:
     min_cluster_size: int | None
     n_jobs: int | None
     device: str
+    noise: str = "embedding"  # which rows are noise, where an estimator has no say in it
 
     labels_: IntArray
     probabilities_: FloatArray
@@ -207,11 +209,11 @@ class TreeClusteringMixin:
             other._build_trees(self._training.points)
         tree = other.structure_tree_
         if n_clusters is not None:
-            other._set_clustering(select_n_clusters(tree, n_clusters))
+            other._set_clustering(other._finish(tree, select_n_clusters(tree, n_clusters)))
         elif distance is not None:
-            other._set_clustering(cut_at_distance(tree, distance))
+            other._set_clustering(other._finish(tree, cut_at_distance(tree, distance)))
         else:
-            other._set_clustering(other._select())
+            other._set_clustering(other._finish(tree, other._select()))
         return other
 
     def to_frame(self, ids: object = None, *, embedding: bool = False) -> pandas.DataFrame:
@@ -280,7 +282,7 @@ class TreeClusteringMixin:
         else:
             self._links = sort_links([spanning.edges, data.spanning.edges], [points, data.samples])
         del spanning  # before memory is needed for choosing
-        self._set_clustering(self._select())
+        self._set_clustering(self._finish(self.structure_tree_, self._select()))
 
     def _build_trees(self, points: FloatArray) -> SpanningTree:
         self._training = TrainingPoints(points, self.min_points)
@@ -316,12 +318,20 @@ class TreeClusteringMixin:
     def _count_clusters_of_groups(self) -> IntArray:
         """How many clusters each group has if the groups are not known."""
         dense, unaware = ~self._background, copy.copy(self)
+        unaware.noise = "embedding"  # branches are counted, without their outskirts
         unaware._cluster(self._training.points[dense])
         return clusters_in_groups(unaware.labels_, self._groups[dense])
 
+    def _finish(self, tree: StructureTree, clustering: FlatClustering) -> FlatClustering:
+        """Branches of the tree without background and, where only outliers are noise, with their outskirts."""
+        background = self._background
+        if background.any():
+            clustering = clustering.without(background)
+        if self.noise == "outliers" and clustering.of_candidates:
+            clustering = with_outskirts(tree, clustering, self._links, background)
+        return clustering
+
     def _set_clustering(self, clustering: FlatClustering) -> None:
-        if self._background.any():
-            clustering = clustering.without(self._background)
         self._clustering = clustering
         self.labels_ = clustering.labels
         self.probabilities_ = clustering.strengths

@@ -111,7 +111,7 @@ def _draw_bars(
 
 def _draw_clusters(ax: Axes, tree: StructureTree, clustering: FlatClustering, shown: _Range) -> None:
     """Draw the clusters in their colours; they need not be candidates, as in a cut at a distance."""
-    groups = group_points(clustering.labels, len(tree.order))
+    groups = group_points(clustering.branch_labels, len(tree.order))
     if not groups.values:
         return
     nodes = np.array([_find_node(tree, groups.codes, code) for code in range(len(groups.values))], np.int64)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shade import __version__
-from shade._arrays import AnyArray, FloatArray, IntArray
+from shade._arrays import AnyArray, BoolArray, FloatArray, IntArray
 from shade.explanation import explain_groups
 from shade.plots.palette import DARK_NOISE_COLOUR, NOISE_COLOUR, cluster_colours
 from shade.report.samples import KnownSamples
@@ -36,7 +36,10 @@ HOVER = {"longest_side": 64, "most_pixels": 12_000_000, "most_bytes": 4_200_000}
 
 @dataclass
 class ClusterTable:
-    """Every cluster of any clustering that the page can show, each once; a cluster is a range of the tree's order."""
+    """Every cluster of any clustering that the page can show, each once.
+
+    A cluster is a range of the tree's order. Its outskirts follow from links and a limit: see `points.js`.
+    """
 
     tree: StructureTree
     places: dict[tuple[int, int], int] = field(default_factory=dict)
@@ -48,7 +51,7 @@ class ClusterTable:
 
     def add(self, clustering: FlatClustering) -> list[int]:
         """Numbers of the clusters of a clustering, by label."""
-        codes = clustering.labels[self.tree.order]
+        codes = clustering.branch_labels[self.tree.order]
         leaving = np.maximum(self.tree.branches.leaving, self.tree.merges.floor)
         reach = clustering.strengths[self.tree.order] * leaving
         first = np.full(clustering.n_clusters, -1)
@@ -109,6 +112,26 @@ class ClusterTable:
             ]
 
 
+@dataclass
+class Outskirts:
+    """What the page needs to find the rows around the clusters, for the fitted clustering and each number of them."""
+
+    outside: BoolArray  # rows in no branch of some clustering
+    limits: list[list[float]] = field(default_factory=list)
+
+    def add(self, clustering: FlatClustering) -> None:
+        """Remember the limits of a clustering, none if it has no outskirts."""
+        grown = bool(clustering.outskirts.any())
+        self.limits.append(clustering.limit.tolist() if grown else [])
+        if grown:
+            self.outside |= clustering.branch_labels < 0
+
+    def describe(self, links: AnyArray, position: IntArray) -> dict[str, Any]:
+        """Limits by cluster, and the links, as positions, that join a row which is outside somewhere."""
+        needed = links[self.outside[links].any(axis=1)]
+        return {"fitted": self.limits[0], "numbers": self.limits[1:], "links": pack(position[needed], np.int32)}
+
+
 def points_of(model: TreeClusteringMixin) -> FloatArray:
     """The points that were clustered: the embedding, or the rows themselves where nothing was trained."""
     return model._training.points
@@ -123,7 +146,14 @@ def gather_contents(
     most = min(available, max(MOST_NUMBERS, min(model.n_clusters_ + 10, MOST_COLOURS)))
     clusters = ClusterTable(tree)
     fitted = clusters.add(model._clustering)
-    numbers = [clusters.add(clustering) for clustering in select_each_number(tree, most)]
+    outskirts = Outskirts(np.zeros(len(tree.order), np.bool_))
+    outskirts.add(model._clustering)
+    numbers = []
+    for clustering in select_each_number(tree, most):
+        if clustering.of_candidates:
+            clustering = model._finish(tree, clustering)
+        numbers.append(clusters.add(clustering))
+        outskirts.add(clustering)
     table = samples.table
     if table is None and samples.images is None and not hasattr(model, "embedding_"):
         table = points_of(model)
@@ -138,7 +168,7 @@ def gather_contents(
             "y": pack(flat[order, 1], np.float32),
             "row": pack(order, np.int32),
             "reachability": pack(_finite(model.dc_tree_.reachability), np.float32),
-            "leaving": pack(np.maximum(tree.branches.leaving, tree.merges.floor), np.float32),
+            "leaving": pack(_leaving(model), np.float32),
             "outlier": pack(model.outlier_scores_[order], np.float32),
         },
         "axes": axes,
@@ -147,6 +177,7 @@ def gather_contents(
         "clusters": clusters.records,
         "numbers": numbers,
         "fitted": fitted,
+        "outskirts": outskirts.describe(model._links, clusters.position),
         "available": available,
         "stability": [round(float(total), 6) for total in total_stabilities(tree, most)],
         "palette": {
@@ -226,6 +257,12 @@ def _thumbnails(images: AnyArray, clusters: ClusterTable, order: IntArray) -> di
     shown = everything.pop("rows")
     everything["step"] = shown[1] - shown[0] if len(shown) > 1 else 1
     return {"exemplars": make_sheet(images, np.array(exemplars, np.int64), **GALLERY), "everything": everything}
+
+
+def _leaving(model: TreeClusteringMixin) -> FloatArray:
+    """The distance at which each point leaves the tree, in its order; background is too far out for any cluster."""
+    tree = model.structure_tree_
+    return np.where(model._background[tree.order], np.inf, np.maximum(tree.branches.leaving, tree.merges.floor))
 
 
 def _finite(reachability: FloatArray) -> FloatArray:

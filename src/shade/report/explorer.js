@@ -75,17 +75,14 @@ function describeFeature({ name, effect, inside, outside }) {
   return chip;
 }
 
-function describeCluster(cluster) {
+function describeCluster(cluster, common) {
   const cell = make("td");
   const pictures = data.thumbnails ? cluster.exemplars.map((row) => thumbnailOf(row, 30)) : [];
   const features = cluster.features.slice(0, 3).map(describeFeature);
   if (pictures.length) cell.append(make("div", { class: "strip" }, ...pictures));
   else if (features.length) cell.append(make("div", { class: "chips" }, ...features));
   else cell.append(make("span", { class: "small" }, cluster.exemplars.slice(0, 3).map((row) => nameOf(positionOfRow[row])).join(", ")));
-  if (truth) {
-    const { name, share } = commonTruth(cluster);
-    cell.append(make("span", { class: "small" }, `${percent(share)} labelled ${name}`));
-  }
+  if (common) cell.append(make("span", { class: "small" }, `${percent(common.share)} labelled ${common.name}`));
   return cell;
 }
 
@@ -104,7 +101,8 @@ function clusterRow(label, size, description, persistence) {
 }
 
 function fillTable() {
-  const rows = state.clusters.map((cluster, label) => clusterRow(label, sizeOf(cluster), describeCluster(cluster), cluster.persistence));
+  const common = truth ? commonTruths() : [];
+  const rows = state.clusters.map((cluster, label) => clusterRow(label, state.sizes[label], describeCluster(cluster, common[label]), cluster.persistence));
   const noise = countNoise();
   if (noise) rows.push(clusterRow(-1, noise, make("td", {}, make("span", { class: "small" }, "in no cluster")), null));
   element("cluster-rows").replaceChildren(...rows);
@@ -132,7 +130,7 @@ function showSelection() {
   for (const row of element("cluster-rows").rows) {
     const label = Number(row.dataset.label);
     const lit = counts[label < 0 ? counts.length - 1 : label];
-    const whole = lit > 0 && lit === (label < 0 ? countNoise() : sizeOf(state.clusters[label]));
+    const whole = lit > 0 && lit === (label < 0 ? countNoise() : state.sizes[label]);
     row.classList.toggle("lit", lit > 0);
     row.classList.toggle("dim", state.nSelected > 0 && lit === 0);
     row.querySelector("button").setAttribute("aria-pressed", String(whole));
@@ -213,7 +211,7 @@ function describePictures() {
     element("fact-agreement").hidden = Number.isNaN(agreement);
     element("fact-agreement").querySelector("dd").textContent = agreement.toFixed(3);
   }
-  const largest = state.clusters.slice(0, 10).map((cluster, label) => `cluster ${label} ${count(sizeOf(cluster))} points`).join(", ");
+  const largest = state.clusters.slice(0, 10).map((cluster, label) => `cluster ${label} ${count(state.sizes[label])} points`).join(", ");
   element("embedding-text").textContent = `Scatter plot of ${count(n)} points in two dimensions, ${data.axes.join(" and ")}: ${clusters}, ${noise} noise. ${largest}.`;
   const walls = state.clusters.map((cluster, label) => `cluster ${label} up to ${short(cluster.birth)}`).slice(0, 10).join(", ");
   element("reachability-text").textContent = `Bar chart of the distance at which each point joins the one before it; ${k} coloured valleys. They part at these distances: ${walls}.`;

@@ -131,7 +131,7 @@ function paintTree() {
     bars.bottom.push(Math.max(cluster.death, range.start));
     bars.top.push(Math.min(cluster.birth, range.end));
     bars.colour.push(colourOf(label));
-    bars.alpha.push(!state.nSelected ? 0.9 : 0.12 + (0.8 * counts[label]) / sizeOf(cluster));
+    bars.alpha.push(!state.nSelected ? 0.9 : 0.12 + (0.8 * counts[label]) / state.sizes[label]);
   });
   models.chosen.data = bars;
 }

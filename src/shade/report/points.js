@@ -1,5 +1,6 @@
 // What is known about the points. A point is told by its position in the order of the tree, in which every cluster is
-// one range; so a clustering is a list of ranges, and labels and strengths follow from it.
+// one range; so a clustering is a list of ranges, and labels and strengths follow from it. Around a range lie the
+// outskirts of the cluster: points that reach it first over links, and leave the tree within its limit.
 
 const data = JSON.parse(document.getElementById("report-data").textContent);
 
@@ -18,6 +19,7 @@ const points = {
   leaving: unpack(data.points.leaving, Float32Array),
   outlier: unpack(data.points.outlier, Float32Array),
 };
+const links = unpack(data.outskirts.links, Int32Array); // pairs of positions
 const n = points.x.length;
 const truth = data.truth && { names: data.truth.names, codes: unpack(data.truth.codes, Int32Array) };
 const positionOfRow = new Int32Array(n);
@@ -27,6 +29,7 @@ const state = {
   number: 0, // of clusters asked for; 0 for the clustering as fitted
   clusters: [], // records, by label
   labels: new Float32Array(n), // as the colour mapper wants them
+  sizes: [], // of the clusters, by label
   selected: new Uint8Array(n),
   nSelected: 0,
   dark: false,
@@ -42,6 +45,30 @@ function useNumber(number) {
   state.clusters = chosen.map((cluster) => data.clusters[cluster]);
   state.labels = new Float32Array(n).fill(-1);
   state.clusters.forEach((cluster, label) => state.labels.fill(label, cluster.start, cluster.stop));
+  const limits = number === 0 ? data.outskirts.fitted : data.outskirts.numbers[number - 1];
+  if (limits.length) addOutskirts(limits);
+  state.sizes = new Array(state.clusters.length).fill(0);
+  for (let position = 0; position < n; position++) if (state.labels[position] >= 0) state.sizes[state.labels[position]]++;
+}
+
+// Links, from the shortest on, join points without a label to what has one; points that have different ones stay apart.
+function addOutskirts(limits) {
+  const labels = state.labels;
+  const parent = Int32Array.from({ length: n }, (_, position) => position);
+  const find = (position) => {
+    while (parent[position] !== position) position = parent[position] = parent[parent[position]];
+    return position;
+  };
+  for (let link = 0; link < links.length; link += 2) {
+    const first = find(links[link]), second = find(links[link + 1]);
+    if (labels[first] < 0) parent[first] = second;
+    else if (labels[second] < 0) parent[second] = first;
+  }
+  state.labels = labels.map((label, position) => {
+    if (label >= 0) return label;
+    const reached = labels[find(position)];
+    return reached >= 0 && points.leaving[position] < limits[reached] ? reached : -1;
+  });
 }
 
 function strengthOf(position) {
@@ -53,12 +80,8 @@ function nameOf(position) {
   return data.ids ? data.ids[position] : `row ${points.row[position]}`;
 }
 
-function sizeOf(cluster) {
-  return cluster.stop - cluster.start;
-}
-
 function countNoise() {
-  return n - state.clusters.reduce((sum, cluster) => sum + sizeOf(cluster), 0);
+  return n - state.sizes.reduce((sum, size) => sum + size, 0);
 }
 
 function selectWhere(test) {
@@ -99,12 +122,17 @@ function mostOutlying(most) {
   return found;
 }
 
-// The most frequent given label of a cluster's points, and its share.
-function commonTruth(cluster) {
-  const counts = new Int32Array(truth.names.length);
-  for (let position = cluster.start; position < cluster.stop; position++) counts[truth.codes[position]]++;
-  const best = counts.reduce((most, amount, code) => (amount > counts[most] ? code : most), 0);
-  return { name: truth.names[best], share: counts[best] / sizeOf(cluster) };
+// The most frequent given label of each cluster's points, and its share.
+function commonTruths() {
+  const counts = state.clusters.map(() => new Map());
+  for (let position = 0; position < n; position++) {
+    const own = counts[state.labels[position]], code = truth.codes[position];
+    if (own) own.set(code, (own.get(code) || 0) + 1);
+  }
+  return counts.map((own, label) => {
+    const [best, amount] = [...own].reduce((most, entry) => (entry[1] > most[1] || (entry[1] === most[1] && entry[0] < most[0]) ? entry : most));
+    return { name: truth.names[best], share: amount / state.sizes[label] };
+  });
 }
 
 // Adjusted Rand index of the clusters and the given labels of their points; noise is left out.

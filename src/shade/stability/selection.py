@@ -32,6 +32,8 @@ class FlatClustering:
         A point joins a cluster when it reaches one of its points within less than this distance.
     exemplars : tuple of ndarray
         For each cluster the rows in the densest part of each of its branches.
+    outskirts : ndarray of bool of shape (n_samples,)
+        Rows of a cluster that are not in the branch of the tree that it was read off.
     """
 
     labels: IntArray
@@ -41,11 +43,13 @@ class FlatClustering:
     persistence: FloatArray
     limit: FloatArray
     exemplars: tuple[IntArray, ...]
+    outskirts: BoolArray
 
     def to_arrays(self) -> dict[str, AnyArray]:
         """Plain arrays that `from_arrays` reads."""
         arrays = {field.name: getattr(self, field.name) for field in fields(self)}
         arrays["exemplars"] = np.concatenate([np.empty(0, np.int64), *self.exemplars])
+        arrays["outskirts"] = np.flatnonzero(self.outskirts)
         return arrays
 
     @classmethod
@@ -53,7 +57,9 @@ class FlatClustering:
         """The clustering that `to_arrays` wrote; an exemplar's cluster is its label."""
         labels = arrays["labels"][arrays["exemplars"]]
         exemplars = tuple(arrays["exemplars"][labels == label] for label in range(len(arrays["limit"])))
-        return cls(**{**arrays, "exemplars": exemplars})  # type: ignore[arg-type]
+        outskirts = np.zeros(len(arrays["labels"]), np.bool_)
+        outskirts[arrays.get("outskirts", np.empty(0, np.int64))] = True  # the first files have none
+        return cls(**{**arrays, "exemplars": exemplars, "outskirts": outskirts})  # type: ignore[arg-type]
 
     def without(self, noise: BoolArray) -> FlatClustering:
         """The same clusters with some rows made noise."""
@@ -62,7 +68,18 @@ class FlatClustering:
             labels=np.where(noise, -1, self.labels),
             strengths=np.where(noise, 0.0, self.strengths),
             exemplars=tuple(rows[~noise[rows]] for rows in self.exemplars),
+            outskirts=self.outskirts & ~noise,
         )
+
+    @property
+    def branch_labels(self) -> IntArray:
+        """The labels of rows in branches of the tree alone; those of outskirts are −1, too."""
+        return np.where(self.outskirts, -1, self.labels)
+
+    @property
+    def of_candidates(self) -> bool:
+        """Whether the clusters are candidates of the tree, and not of a cut, or everything in one."""
+        return not np.isnan(self.stability).any()
 
     @property
     def n_clusters(self) -> int:
@@ -112,7 +129,7 @@ def cut_at_distance(tree: StructureTree, distance: float) -> FlatClustering:
 
 def flatten_again(tree: StructureTree, nodes: IntArray, clustering: FlatClustering) -> FlatClustering:
     """What a clustering must be whose clusters own these nodes of the merge tree; of candidates if it was of such."""
-    if np.isnan(clustering.stability).any():
+    if not clustering.of_candidates:
         return _flatten_nodes(tree, nodes, clustering.limit)
     return _flatten_candidates(tree, np.maximum(_candidates_at(tree, nodes), 0))
 
@@ -258,8 +275,9 @@ def _flatten(
     outlier_scores = np.empty(len(order))
     outlier_scores[order] = 1.0 - deepest / leaving
     return FlatClustering(
-        labels, strengths, outlier_scores, stability[by_size], persistence[by_size], limit[by_size], tuple(exemplars)
-    )
+        labels, strengths, outlier_scores, stability[by_size], persistence[by_size], limit[by_size], tuple(exemplars),
+        np.zeros(len(order), np.bool_),
+    )  # fmt: skip
 
 
 def _densest_in_branches(tree: StructureTree) -> BoolArray:
