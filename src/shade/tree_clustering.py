@@ -86,7 +86,7 @@ class TreeClusteringMixin:
         """Cluster of new rows, by the tree and the rule of training.
 
         A row belongs to the cluster of the training point that it is density-connected to first, if that happens
-        within the distance at which the cluster parts from the others; else it is noise. A training row gets the
+        within the distance at which the cluster ends; else it is noise. A training row gets the
         label it has in `labels_`.
 
         Parameters
@@ -352,6 +352,8 @@ class TreeClusteringMixin:
             how = (
                 "another 'selection', a smaller 'min_points' or a larger 'min_cluster_size' changes how much there is."
             )
+            if isinstance(self, BaseEstimator) and self.get_params().get("noise") in ("embedding", "data"):
+                how = f"noise='outliers' leaves those around clusters in them; {how}"
         message = f"{share:.0%} of the points are noise: {why}. assign_noise() puts them into clusters; {how}"
         warnings.warn(message, ShadeWarning, stacklevel=3)
 

@@ -8,6 +8,7 @@ from sklearn.metrics import adjusted_rand_score
 
 import shade
 from shade import SHADE
+from shade._errors import ShadeWarning
 from tests.stability.test_background import groups_and_noise
 
 QUICK = {"epochs": 10, "network": (64, 32), "random_state": 0}
@@ -113,3 +114,42 @@ def test_the_tree_of_all_data_is_left_out_where_it_would_take_too_long(monkeypat
     assert SHADE(**{**QUICK, "epochs": 2}, tree="complete").fit(X).training_tree_ == "complete"
     assert SHADE(**{**QUICK, "epochs": 30}).fit(X).training_tree_ == "complete"  # where training takes longer still
     assert SHADE(**{**QUICK, "epochs": 2}).fit(X[:, :8]).training_tree_ == "complete"  # a kd-tree is quick
+
+
+@pytest.fixture(scope="module")
+def touching() -> tuple[SHADE, np.ndarray]:
+    """Four groups that touch, with one network that hardly trains, so that many rows lie between clusters."""
+    random = np.random.default_rng(0)
+    X = np.vstack([random.normal(size=(250, 6)) + 4.0 * np.eye(6)[place] for place in range(4)])
+    return SHADE(**QUICK, ensemble=1).fit(X), X
+
+
+def test_rows_around_clusters_are_noise_only_where_they_lie_far_out(touching: tuple[SHADE, np.ndarray]) -> None:
+    model, X = touching
+    with pytest.warns(ShadeWarning, match=r"of the points are noise.* noise='outliers'"):
+        other = SHADE(**QUICK, ensemble=1, noise="data").fit(X)
+    assert np.array_equal(other.embedding_, model.embedding_)
+    assert other.n_clusters_ == model.n_clusters_ > 1
+    assert np.mean(other.labels_ < 0) > 0.1
+    assert np.mean(model.labels_ < 0) < 0.5 * np.mean(other.labels_ < 0)
+    inside = other.labels_ >= 0
+    assert adjusted_rand_score(other.labels_[inside], model.labels_[inside]) == 1.0
+    assert np.array_equal(model.predict(X), model.labels_)
+    assert np.array_equal(model.probabilities_ > 0, model.labels_ >= 0)
+
+
+def test_files_and_other_clusterings_have_outskirts_too(touching: tuple[SHADE, np.ndarray], tmp_path: Path) -> None:
+    model, X = touching
+    model.save(tmp_path / "model.shade")
+    loaded = shade.load(tmp_path / "model.shade")
+    assert np.array_equal(loaded.labels_, model.labels_)
+    assert np.array_equal(loaded.predict(X), model.labels_)
+    for again in (loaded, model):
+        fewer = again.recluster(n_clusters=2)
+        assert fewer._clustering.outskirts.any()
+        assert np.array_equal(fewer.labels_, model.recluster(n_clusters=2).labels_)
+        assert not again.recluster(distance=float(np.median(model.dc_tree_.height)))._clustering.outskirts.any()
+    changed = model.recluster()
+    changed.noise = "data"
+    with pytest.raises(ValueError, match="not those that it was fitted with"):
+        changed.save(tmp_path / "changed.shade")

@@ -51,6 +51,17 @@ def table_samples(blobs: tuple[np.ndarray, np.ndarray]) -> Samples:
 
 
 @pytest.fixture(scope="session")
+def touching_model() -> DCTreeClustering:
+    """Three groups so near each other that many of their rows are outskirts, and a few rows far away."""
+    rng = np.random.default_rng(0)
+    centres = 4.0 * np.eye(5)[:3]
+    X = np.vstack([*(rng.normal(centre, 1.0, (200, 5)) for centre in centres), rng.uniform(-30, 30, (12, 5))])
+    model = DCTreeClustering(selection="information")
+    model.noise = "outliers"  # as SHADE has it
+    return model.fit(X[rng.permutation(len(X))])
+
+
+@pytest.fixture(scope="session")
 def image_model() -> tuple[SHADE, Samples]:
     """Images with one of three bright quarters."""
     rng = np.random.default_rng(0)

@@ -230,6 +230,25 @@ def test_the_slider_recolours_everything(open_page, table_file, table_model, tab
     assert count_colours(page) == fitted
 
 
+def test_outskirts_are_shown_as_members(open_page, tmp_path, touching_model):
+    page = open_page(write_report(touching_model, tmp_path / "report.html"))
+    for model in (touching_model, touching_model.recluster(n_clusters=2)):
+        if model is not touching_model:
+            page.focus("#number")
+            page.keyboard.press("Home")
+            page.keyboard.press("ArrowRight")
+            wait_until(page, "document.getElementById('number-value').textContent === '2'")
+        settle(page)
+        assert model._clustering.outskirts.any()
+        sizes = page.eval_on_selector_all(
+            "#cluster-rows tr:not([data-label='-1'])", "rows => rows.map(row => parseInt(row.cells[1].innerText))"
+        )
+        assert sizes == np.bincount(model.labels_[model.labels_ >= 0]).tolist()
+        rows = download_rows(page, tmp_path)
+        assert [int(row["cluster"]) for row in rows] == model.labels_.tolist()
+        np.testing.assert_allclose([float(row["strength"]) for row in rows], model.probabilities_, atol=1e-5)
+
+
 def test_hovering_tells_of_the_point(open_page, tmp_path, image_model):
     model, samples = image_model
     page = open_page(write_report(model, tmp_path / "report.html", samples=samples))

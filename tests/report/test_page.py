@@ -16,6 +16,7 @@ from shade import DCTreeClustering
 from shade.report import write_report
 from shade.report.pictures import draw_losses
 from shade.report.thumbnails import make_sheet
+from shade.stability.links import follow_links
 from tests.report.conftest import HOSTILE, Samples
 
 
@@ -27,14 +28,21 @@ def unpack(text: str, kind: type) -> np.ndarray:
     return np.frombuffer(base64.b64decode(text), kind)
 
 
-def labels_and_strengths(data: dict, clusters: list[int]) -> tuple[np.ndarray, np.ndarray]:
-    """What the page's program makes of the ranges it is given, in the order of the rows."""
+def labels_and_strengths(data: dict, number: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """What the page's program makes of the ranges, links and limits it is given, in the order of the rows."""
     rows, leaving = unpack(data["points"]["row"], np.int32), unpack(data["points"]["leaving"], np.float32)
-    labels, strengths = np.full(len(rows), -1), np.zeros(len(rows))
-    for label, cluster in enumerate(data["clusters"][number] for number in clusters):
-        members = slice(cluster["start"], cluster["stop"])
-        labels[rows[members]] = label
-        strengths[rows[members]] = np.minimum(cluster["core"] / leaving[members], 1.0)
+    clusters = [data["clusters"][cluster] for cluster in (data["numbers"][number - 1] if number else data["fitted"])]
+    limits = data["outskirts"]["numbers"][number - 1] if number else data["outskirts"]["fitted"]
+    along = np.full(len(rows), -1)
+    for label, cluster in enumerate(clusters):
+        along[cluster["start"] : cluster["stop"]] = label
+    if limits:
+        reached = follow_links(along, unpack(data["outskirts"]["links"], np.int32).reshape(-1, 2))
+        near = (reached >= 0) & (leaving < np.array(limits)[reached])
+        along = np.where((along < 0) & near, reached, along)
+    core = np.array([cluster["core"] for cluster in clusters])
+    labels, strengths = np.empty(len(rows), np.int64), np.empty(len(rows))
+    labels[rows], strengths[rows] = along, np.where(along < 0, 0.0, np.minimum(core[along] / leaving, 1.0))
     return labels, strengths
 
 
@@ -46,7 +54,7 @@ def table_page(tmp_path_factory, table_model, table_samples) -> str:
 
 def test_the_clusters_of_the_page_are_those_of_the_model(table_page, table_model):
     data = data_of(table_page)
-    labels, strengths = labels_and_strengths(data, data["fitted"])
+    labels, strengths = labels_and_strengths(data)
     np.testing.assert_array_equal(labels, table_model.labels_)
     np.testing.assert_allclose(strengths, table_model.probabilities_, rtol=1e-5)
     persistence = [data["clusters"][number]["persistence"] for number in data["fitted"]]
@@ -56,9 +64,19 @@ def test_the_clusters_of_the_page_are_those_of_the_model(table_page, table_model
 def test_every_number_of_clusters_is_that_of_recluster(table_page, table_model):
     data = data_of(table_page)
     assert len(data["numbers"]) == int(table_model.structure_tree_.n_leaves[0]) >= 5
-    for number, clusters in enumerate(data["numbers"], 1):
+    for number in range(1, len(data["numbers"]) + 1):
         other = table_model.recluster(n_clusters=number)
-        labels, strengths = labels_and_strengths(data, clusters)
+        labels, strengths = labels_and_strengths(data, number)
+        np.testing.assert_array_equal(labels, other.labels_, err_msg=f"{number} clusters")
+        np.testing.assert_allclose(strengths, other.probabilities_, rtol=1e-5, err_msg=f"{number} clusters")
+
+
+def test_outskirts_of_any_number_of_clusters_are_those_of_recluster(tmp_path, touching_model):
+    data = data_of(write_report(touching_model, tmp_path / "report.html").read_text(encoding="utf-8"))
+    assert touching_model._clustering.outskirts.mean() > 0.1
+    for number in range(len(data["numbers"]) + 1):
+        other = touching_model.recluster(n_clusters=number) if number else touching_model
+        labels, strengths = labels_and_strengths(data, number)
         np.testing.assert_array_equal(labels, other.labels_, err_msg=f"{number} clusters")
         np.testing.assert_allclose(strengths, other.probabilities_, rtol=1e-5, err_msg=f"{number} clusters")
 
@@ -67,7 +85,7 @@ def test_a_cut_at_a_distance_can_be_shown_too(tmp_path, table_model):
     cut = table_model.recluster(distance=1.0)
     page = write_report(cut, tmp_path / "report.html").read_text(encoding="utf-8")
     data = data_of(page)
-    labels, strengths = labels_and_strengths(data, data["fitted"])
+    labels, strengths = labels_and_strengths(data)
     np.testing.assert_array_equal(labels, cut.labels_)
     np.testing.assert_allclose(strengths, cut.probabilities_, rtol=1e-5)
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import base64
 import platform
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
+from itertools import chain
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
@@ -144,15 +145,10 @@ def gather_contents(
     tree = model.structure_tree_
     available = int(tree.n_leaves[0])
     most = min(available, max(MOST_NUMBERS, min(model.n_clusters_ + 10, MOST_COLOURS)))
-    clusters = ClusterTable(tree)
-    fitted = clusters.add(model._clustering)
-    outskirts = Outskirts(np.zeros(len(tree.order), np.bool_))
-    outskirts.add(model._clustering)
-    numbers = []
-    for clustering in select_each_number(tree, most):
-        if clustering.of_candidates:
-            clustering = model._finish(tree, clustering)
-        numbers.append(clusters.add(clustering))
+    clusters, outskirts = ClusterTable(tree), Outskirts(np.zeros(len(tree.order), np.bool_))
+    shown = []
+    for clustering in chain([model._clustering], _each_number(model, most)):
+        shown.append(clusters.add(clustering))
         outskirts.add(clustering)
     table = samples.table
     if table is None and samples.images is None and not hasattr(model, "embedding_"):
@@ -175,8 +171,8 @@ def gather_contents(
         "ids": None if samples.ids is None else [samples.ids[row] for row in order],
         "truth": codes or None,
         "clusters": clusters.records,
-        "numbers": numbers,
-        "fitted": fitted,
+        "numbers": shown[1:],
+        "fitted": shown[0],
         "outskirts": outskirts.describe(model._links, clusters.position),
         "available": available,
         "stability": [round(float(total), 6) for total in total_stabilities(tree, most)],
@@ -257,6 +253,13 @@ def _thumbnails(images: AnyArray, clusters: ClusterTable, order: IntArray) -> di
     shown = everything.pop("rows")
     everything["step"] = shown[1] - shown[0] if len(shown) > 1 else 1
     return {"exemplars": make_sheet(images, np.array(exemplars, np.int64), **GALLERY), "everything": everything}
+
+
+def _each_number(model: TreeClusteringMixin, most: int) -> Iterator[FlatClustering]:
+    """What `recluster` finds for each number of clusters; for one, everything, background or not."""
+    tree = model.structure_tree_
+    for clustering in select_each_number(tree, most):
+        yield model._finish(tree, clustering) if clustering.of_candidates else clustering
 
 
 def _leaving(model: TreeClusteringMixin) -> FloatArray:

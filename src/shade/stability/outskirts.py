@@ -59,9 +59,7 @@ def with_outskirts(
     death = (1.0 - clustering.persistence) * np.clip(clustering.limit, floor, top)
     outskirts = outside & (labels >= 0)
     strengths = np.where(outskirts, np.minimum(death[labels] / leaving, 1.0), clustering.strengths)
-    return _number_by_size(
-        replace(clustering, labels=labels, strengths=strengths, limit=limit, outskirts=outskirts)
-    )
+    return _number_by_size(replace(clustering, labels=labels, strengths=strengths, limit=limit, outskirts=outskirts))
 
 
 def _end_of_outskirts(distances: FloatArray) -> float:
