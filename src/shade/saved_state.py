@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from shade.estimator import SHADE
 
 SAME = 1e-6  # relative: rows are embedded in double precision and rounded to single
-PROBES = 16
+WAVES = 16  # files of the first versions have one, or these without their opposites
 NOT_SAVED = ("callbacks", "device")  # functions cannot be saved, and a model moves between machines
 
 
@@ -60,7 +60,7 @@ def contents_of(model: Any) -> ModelContents:
         arrays |= {"standardizer.mean": model._standardizer.mean, "standardizer.scale": model._standardizer.scale}
         # A made-up row, by which and by others made of it a loaded model shows that it embeds as the saved one did.
         row = model._standardizer.undo(np.cos(np.arange(model.n_features_in_)))
-        arrays |= {"probe.row": row, "probe.embedding": _embed_probes(model, row, PROBES)}
+        arrays |= {"probe.row": row, "probe.embedding": _embed_probes(model, row, 2 * WAVES)}
     return ModelContents(description, tensors, arrays)
 
 
@@ -176,8 +176,12 @@ def _restore_embedding(model: SHADE, contents: ModelContents) -> None:
 
 
 def _embed_probes(model: SHADE, row: FloatArray, number: int) -> SingleArray:
-    """A row in the embedding, and others that are that row, once it is standardised, times waves of other lengths."""
-    waves = np.cos(np.outer(np.arange(number), np.arange(model.n_features_in_))).astype(np.float32)
+    """A row in the embedding, and others that are that row, once it is standardised, times waves of other lengths.
+
+    The second half are the opposites of the first: a unit of a network that is as good as off for one is on for the other.
+    """
+    waves = np.cos(np.outer(np.arange(number) % WAVES, np.arange(model.n_features_in_))).astype(np.float32)
+    waves[WAVES:] *= -1.0
     samples = torch.from_numpy(model._standardizer.apply(row[None]) * waves).reshape(number, *model._network_shape())
     return np.hstack([encode_rows(network, samples, torch.device("cpu")).numpy() for network in model._networks])
 

@@ -36,7 +36,7 @@ from shade._errors import ModelFileError
 
 MEMBERS = ("manifest.json", "network.safetensors", "arrays.npz")
 MARK = "shade-mutation-was-executed"
-MODELS = ("feed-forward", "convolutional", "tree", "grouped")
+MODELS = ("feed-forward", "convolutional", "tree", "grouped", "outskirts")
 ALL_KINDS = 1900  # files of a model that differ in more than the bits flipped, about
 MOST_SECONDS = 60  # for one file, until it counts as hanging
 NASTY = [
@@ -273,8 +273,9 @@ def mutations(whole: bytes, other: bytes, files: int) -> Iterator[tuple[str, boo
 def make_models(kind: str) -> tuple[np.ndarray, bytes, bytes]:
     """Rows, and the files of two models of them."""
     shape = (8, 8) if kind == "convolutional" else (3,)
-    X = np.random.default_rng(0).normal(size=(24, *shape)) + 8 * (np.arange(24) % 2).reshape(-1, *[1] * len(shape))
-    quick = {"embedding_size": 2, "ensemble": 1, "epochs": 1, "random_state": 0}
+    n, apart, seed = (40, 2, 2) if kind == "outskirts" else (24, 8, 0)
+    X = np.random.default_rng(0).normal(size=(n, *shape)) + apart * (np.arange(n) % 2).reshape(-1, *[1] * len(shape))
+    quick = {"embedding_size": 2, "ensemble": 1, "epochs": 1, "random_state": seed}
     files = []
     for size in (2, 3):  # two models of a kind that differ in more than their weights
         rule = "information" if kind == "grouped" else "branches"
@@ -284,6 +285,7 @@ def make_models(kind: str) -> tuple[np.ndarray, bytes, bytes]:
         model = (DCTreeClustering(**common) if alone else SHADE(network=network, **common, **quick)).fit(X)
         if kind == "grouped":  # as SHADE does where the data shows groups before a background
             model._cluster(X, np.where(np.arange(24) < 3, -1, np.arange(24) % 2))
+        assert model._clustering.outskirts.any() == (kind == "outskirts")
         with tempfile.NamedTemporaryFile() as file:
             model.save(file.name)
             files.append(Path(file.name).read_bytes())
