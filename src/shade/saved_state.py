@@ -178,7 +178,8 @@ def _restore_embedding(model: SHADE, contents: ModelContents) -> None:
 def _embed_probes(model: SHADE, row: FloatArray, number: int) -> SingleArray:
     """A row in the embedding, and others that are that row, once it is standardised, times waves of other lengths.
 
-    The second half are the opposites of the first: a unit of a network that is as good as off for one is on for the other.
+    The second half are the opposites of the first: a unit of a network that is as good as off for one is on for the
+    other.
     """
     waves = np.cos(np.outer(np.arange(number) % WAVES, np.arange(model.n_features_in_))).astype(np.float32)
     waves[WAVES:] *= -1.0
