@@ -167,3 +167,17 @@ def test_what_is_no_embedding_is_refused(embedding):
     with pytest.raises(ValueError, match=r"array|NaN"):
         plot_embedding(embedding)
     assert not plt.get_fignums()  # no empty figure is left behind
+
+
+def test_members_of_clusters_say_where_to_look_from():
+    random = np.random.default_rng(0)
+    points = np.zeros((300, 4))
+    points[:100, :2] = random.normal(size=(100, 2)) * [3.0, 1.0]
+    points[100:, 2:] = random.normal(size=(200, 2)) * 40.0
+    labels = np.repeat([0, -1], [100, 200])
+    axes = plot_embedding(points, labels)
+    noise, members = (np.asarray(collection.get_offsets()) for collection in axes.collections)
+    assert np.ptp(members, axis=0) == pytest.approx(np.ptp(points[:100, :2], axis=0), rel=0.2)
+    np.testing.assert_allclose(np.ptp(noise, axis=0), 0.0, atol=1e-9)
+    everything = plot_embedding(points, np.zeros(300)).collections[0].get_offsets()
+    assert np.ptp(np.asarray(everything)[100:], axis=0).min() > 100

@@ -14,7 +14,7 @@ from PIL import Image
 
 from shade import DCTreeClustering
 from shade.report import write_report
-from shade.report.pictures import draw_losses
+from shade.report.pictures import _first_view, draw_losses
 from shade.report.thumbnails import make_sheet
 from shade.stability.links import follow_links
 from tests.report.conftest import HOSTILE, Samples
@@ -217,3 +217,14 @@ def test_where_not_every_thumbnail_fits_every_so_many_is_shown_and_never_more_by
     assert sheet["rows"] == list(range(0, 300, 3))
     assert len(base64.b64decode(sheet["source"])) <= 6_000
     assert sheet["width"] == pytest.approx(2 * sheet["height"], abs=1)
+
+
+def test_noise_squeezes_the_clusters_of_the_first_view_never():
+    random = np.random.default_rng(0)
+    flat = np.vstack([random.uniform(-1, 1, (200, 2)), random.uniform(-50, 50, (800, 2))])
+    members = np.arange(1000) < 200
+    assert np.abs(_first_view(flat, members)).max() < 1.3
+    assert np.abs(_first_view(flat, np.ones(1000, bool))).max() > 40
+    assert np.abs(_first_view(flat, np.zeros(1000, bool))).max() > 40
+    near = np.where(members[:, None], flat, flat / 30)  # noise among the clusters is seen with them
+    np.testing.assert_array_equal(_first_view(near, members), [near.min(axis=0), near.max(axis=0)])

@@ -20,8 +20,8 @@ def plot_embedding(
 ) -> Axes:
     """Scatter the points of an embedding in the colours of their clusters.
 
-    One dimension is spread over a random height, two are drawn as they are, more are projected on their first
-    two principal components. Up to twelve clusters are named in a legend: beside the axes if the figure has a layout
+    One dimension is spread over a random height, two are drawn as they are, more are projected on the first two
+    principal components of those that are no noise. Up to twelve clusters are named in a legend: beside the axes if the figure has a layout
     engine that makes room for it (``layout="constrained"``), else inside.
 
     Parameters
@@ -48,7 +48,7 @@ def plot_embedding(
     """
     points = check_points(np.asarray(embedding)[:, None] if np.ndim(embedding) == 1 else embedding)
     groups = group_points(labels, len(points))
-    flat, (x_label, y_label) = flatten_points(points)
+    flat, (x_label, y_label) = flatten_points(points, groups.codes >= 0)
     axes = choose_axes(ax, 7.0, 3.0 if points.shape[1] == 1 else _fitting_height(flat))
     _scatter_points(axes, flat, groups.colours[groups.codes], groups.codes < 0)
     axes.set(xlabel=x_label, ylabel=y_label)
@@ -84,26 +84,26 @@ def _fitting_height(points: FloatArray) -> float:
     return float(np.clip(0.7 + 5.2 * height / width, 2.5, 6.5)) if width > 0 else 5.0
 
 
-def flatten_points(points: FloatArray) -> tuple[FloatArray, tuple[str, str]]:
-    """Two coordinates for each point, and what to write on the two axes."""
+def flatten_points(points: FloatArray, members: BoolArray) -> tuple[FloatArray, tuple[str, str]]:
+    """Two coordinates for each point, and what to write on the two axes; members of clusters say where to look from."""
     if points.shape[1] == 1:
         height = np.random.default_rng(0).uniform(size=len(points))
         return np.column_stack([points[:, 0], height]), ("Dimension 1", "Random height")
     if points.shape[1] == 2:
         return points, ("Dimension 1", "Dimension 2")
-    return _project_points(points)
+    return _project_points(points, points[members] if 2 < members.sum() < len(points) else points)
 
 
-def _project_points(points: FloatArray) -> tuple[FloatArray, tuple[str, str]]:
-    """Principal components 1 and 2, each pointing where its largest weight is positive."""
-    centred = points - points.mean(axis=0)
+def _project_points(points: FloatArray, seen: FloatArray) -> tuple[FloatArray, tuple[str, str]]:
+    """Principal components 1 and 2 of what is to be seen, each pointing where its largest weight is positive."""
+    centre = seen.mean(axis=0)
     # The triangular factor has the same right singular vectors and is far smaller than the points.
-    _, spread, directions = np.linalg.svd(np.linalg.qr(centred, mode="r"), full_matrices=False)
+    _, spread, directions = np.linalg.svd(np.linalg.qr(seen - centre, mode="r"), full_matrices=False)
     weights = directions[:2]
     largest = np.abs(weights).argmax(axis=1)
     weights = weights * np.sign(weights[np.arange(len(weights)), largest])[:, None]
     flat = np.zeros((len(points), 2))
-    flat[:, : len(weights)] = centred @ weights.T
+    flat[:, : len(weights)] = (points - centre) @ weights.T
     total = max(float((spread**2).sum()), np.finfo(np.float64).tiny)
     shares = [100.0 * float(value) ** 2 / total for value in (*spread, 0.0)[:2]]
     return flat, (f"PCA 1 ({shares[0]:.0f} % of variance)", f"PCA 2 ({shares[1]:.0f} % of variance)")

@@ -20,7 +20,7 @@ from bokeh.models import (
 from bokeh.plotting import figure
 from bokeh.resources import Resources
 
-from shade._arrays import FloatArray
+from shade._arrays import BoolArray, FloatArray
 from shade.plots._axes import spans_decades
 from shade.plots.losses import TITLES
 from shade.stability.structure_tree import StructureTree
@@ -32,10 +32,10 @@ FAR_WALL = 8.0
 LOSS_DASHES = {"loss": "solid", "reconstruction_loss": "dashed", "density_loss": "dotted"}
 
 
-def draw_embedding(flat: FloatArray, axes: tuple[str, str]) -> figure:
+def draw_embedding(flat: FloatArray, members: BoolArray, axes: tuple[str, str]) -> figure:
     """Axes, tools and names of clusters; the points are painted by the program, into a canvas behind these."""
     plot = _new_figure("embedding", 460, match_aspect=True)
-    corners = _first_view(flat)
+    corners = _first_view(flat, members)
     plot.scatter(corners[:, 0], corners[:, 1], alpha=0)  # unseen, but the ranges follow them
     names = ColumnDataSource({"x": [], "y": [], "text": []}, name="names")
     plot.text(
@@ -172,17 +172,19 @@ def _new_figure(name: str, height: int, *, tools: list[Any] | None = None, **opt
     return plot
 
 
-def _first_view(flat: FloatArray) -> FloatArray:
-    """Opposite corners of what is shown first: everything, unless a few outliers would squeeze the rest together."""
-    everything = np.array([flat.min(axis=0), flat.max(axis=0)])
-    low, high = np.quantile(flat, [0.002, 0.998], axis=0)
-    centre = np.array([low - 0.08 * (high - low), high + 0.08 * (high - low)])
-    squeezed = np.ptp(everything, axis=0).max() > 1.4 * np.ptp(centre, axis=0).max() > 0
-    return (
-        np.array([np.maximum(centre[0], everything[0]), np.minimum(centre[1], everything[1])])
-        if squeezed
-        else everything
-    )
+def _first_view(flat: FloatArray, members: BoolArray) -> FloatArray:
+    """Opposite corners of what is shown first.
+
+    That is everything, unless a few outliers would squeeze the rest together, or noise the clusters.
+    """
+    view = np.array([flat.min(axis=0), flat.max(axis=0)])
+    for rows, factor in ((flat, 1.4), (flat[members], 2.0)):
+        if len(rows):
+            low, high = np.quantile(rows, [0.002, 0.998], axis=0)
+            centre = np.array([low - 0.08 * (high - low), high + 0.08 * (high - low)])
+            if np.ptp(view, axis=0).max() > factor * np.ptp(centre, axis=0).max() > 0:
+                view = np.array([np.maximum(centre[0], view[0]), np.minimum(centre[1], view[1])])
+    return view
 
 
 def describe_pictures(model: Any, flat: FloatArray, data: dict[str, Any]) -> dict[str, Any]:
@@ -199,7 +201,7 @@ def describe_pictures(model: Any, flat: FloatArray, data: dict[str, Any]) -> dic
     )
     across = {"start": 0, "end": len(tree.order), "bounds": (0, len(tree.order))}  # kept the same by the program
     pictures = {
-        "embedding": draw_embedding(flat, data["axes"]),
+        "embedding": draw_embedding(flat, model.labels_ >= 0, data["axes"]),
         "reachability": draw_reachability(top, low, log, Range1d(**across), mapper),
         "tree": draw_structure_tree(tree, low, first_split * (1.3 if log else 1.15), log, Range1d(**across)),
         "stability": draw_stability(data["stability"]),
