@@ -21,8 +21,8 @@ def plot_embedding(
     """Scatter the points of an embedding in the colours of their clusters.
 
     One dimension is spread over a random height, two are drawn as they are, more are projected on the first two
-    principal components of those that are no noise. Up to twelve clusters are named in a legend: beside the axes if the figure has a layout
-    engine that makes room for it (``layout="constrained"``), else inside.
+    principal components of those that are no noise. Up to twelve clusters are named in a legend: beside the axes if the
+    figure has a layout engine that makes room for it (``layout="constrained"``), else inside.
 
     Parameters
     ----------
