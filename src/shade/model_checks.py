@@ -92,11 +92,12 @@ def check_clusters(
     tree: StructureTree,
     clustering: FlatClustering,
     groups: IntArray,
-    finish: Callable[[StructureTree, FlatClustering], FlatClustering],
+    finish: Callable[[StructureTree, FlatClustering, FloatArray], FlatClustering],
 ) -> None:
     """Check that clusters are branches of the tree, and that all that is said of them and the rows follows from it.
 
-    `finish` makes of branches of the tree what the model has as its clusters.
+    `finish` makes of branches of the tree what the model has as its clusters, given the limits of their outskirts.
+    These are taken as they are, so that the rule by which they were found may change.
     """
     k, merges = clustering.n_clusters, tree.merges
     if groups.max() > 0:
@@ -104,17 +105,34 @@ def check_clusters(
         _require(enough & find_branches(tree, groups)[1], "there are groups that are no branches of the tree")
     top = max(float(merges.height[-1]), merges.floor)
     _require(clustering.limit <= np.nextafter(top, np.inf), "there are clusters with a limit above the tree")
-    nodes, branches = find_branches(tree, clustering.branch_labels)
-    if k > 1 or branches.all():
-        _require(branches, "there are clusters that are no branches of the tree")
-        _require(clustering.limit > merges.height[nodes], "there are clusters with a limit below their branch")
-    else:  # everything but what is background, which need be no branch
-        _require(clustering.limit > 0, "the cluster has no limit")
-        nodes = np.array([len(merges.height) - 1])
-    again = finish(tree, flatten_again(tree, nodes, clustering)).to_arrays()
+    nodes, whole = find_branches(tree, clustering.branch_labels)
+    possible = [nodes] if whole.all() else []
+    if k == 1:  # or everything but what is background, which need be no branch
+        possible.append(np.array([len(merges.height) - 1]))
+    _require(len(possible) > 0, "there are clusters that are no branches of the tree")
+    _require(clustering.limit > 0, "there are clusters without room")
+    wrong = [_find_difference(tree, clustering, nodes, finish) for nodes in possible]
+    _require(None in wrong, f"the {wrong[0]} of the clusters are not those that the tree gives")
+
+
+def _find_difference(
+    tree: StructureTree,
+    clustering: FlatClustering,
+    nodes: IntArray,
+    finish: Callable[[StructureTree, FlatClustering, FloatArray], FlatClustering],
+) -> str | None:
+    """What of a clustering cannot be if its clusters own these nodes of the merge tree."""
+    branches = flatten_again(tree, nodes, clustering)
+    own, rows = np.unique(clustering.branch_labels, return_index=True)
+    limit = branches.limit.copy()
+    limit[branches.labels[rows[own >= 0]]] = clustering.limit
+    if (limit < branches.limit).any():
+        return "limit"
+    again = finish(tree, branches, limit).to_arrays()
     for name, values in clustering.to_arrays().items():
-        same = values.shape == again[name].shape and np.allclose(values, again[name], 1e-6, 1e-9, equal_nan=True)
-        _require(same, f"the {name} of the clusters are not those that the tree gives")
+        if values.shape != again[name].shape or not np.allclose(values, again[name], 1e-6, 1e-9, equal_nan=True):
+            return name
+    return None
 
 
 def check_points(points: FloatArray, tree: DCTree, groups: IntArray, min_points: int) -> None:

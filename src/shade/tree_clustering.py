@@ -322,13 +322,17 @@ class TreeClusteringMixin:
         unaware._cluster(self._training.points[dense])
         return clusters_in_groups(unaware.labels_, self._groups[dense])
 
-    def _finish(self, tree: StructureTree, clustering: FlatClustering) -> FlatClustering:
-        """Branches of the tree without background and, where only outliers are noise, with their outskirts."""
-        background = self._background
-        if background.any():
-            clustering = clustering.without(background)
+    def _finish(
+        self, tree: StructureTree, clustering: FlatClustering, limit: FloatArray | None = None
+    ) -> FlatClustering:
+        """Branches of the tree without background and, where only outliers are noise, with their outskirts.
+
+        `limit` says where the outskirts of each cluster end if that is known.
+        """
+        if self._background.any():
+            clustering = clustering.without(self._background)
         if self.noise == "outliers" and clustering.of_candidates:
-            clustering = with_outskirts(tree, clustering, self._links, background)
+            clustering = with_outskirts(tree, clustering, self._links, self._groups, limit)
         return clustering
 
     def _set_clustering(self, clustering: FlatClustering) -> None:
@@ -349,6 +353,8 @@ class TreeClusteringMixin:
             how = "noise='embedding' asks the embedding alone."
         else:
             why = f"they lie in no part of the density tree that is stable by selection={self.selection!r}"
+            if self.noise == "outliers":
+                why += ", and farther out than others around these parts"
             how = (
                 "another 'selection', a smaller 'min_points' or a larger 'min_cluster_size' changes how much there is."
             )

@@ -203,10 +203,14 @@ def test_absurd_networks_are_refused_before_memory_is_taken(tmp_path: Path) -> N
     ("name", "change", "expected"),
     [
         ("clustering.labels", lambda labels: np.roll(labels, 1), "clusters that are no branches of the tree"),
-        ("clustering.labels", lambda labels: np.where(labels < 0, -1, labels.max() - labels), "the labels of the cl"),
+        (
+            "clustering.labels",
+            lambda labels: np.where(labels < 0, -1, labels.max() - labels),
+            "of the clusters are not",
+        ),
         ("clustering.outlier_scores", lambda scores: scores / 2, "the outlier_scores of the clusters are not those"),
         ("clustering.exemplars", lambda rows: rows[1:], "the exemplars of the clusters are not those"),
-        ("clustering.limit", lambda limit: limit / 1e3, "a limit below their branch"),
+        ("clustering.limit", lambda limit: limit / 1e3, "the limit of the clusters are not those"),
         ("clustering.limit", lambda limit: limit * 1e3, "a limit above the tree"),
         ("standardizer.scale", lambda scale: scale * 2, "do not embed as they did when the model was saved"),
         ("embedding", lambda points: np.roll(points, 1, axis=0), "the tree is not of the points"),

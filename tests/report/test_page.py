@@ -16,7 +16,6 @@ from shade import DCTreeClustering
 from shade.report import write_report
 from shade.report.pictures import _first_view, draw_losses
 from shade.report.thumbnails import make_sheet
-from shade.stability.links import follow_links
 from tests.report.conftest import HOSTILE, Samples
 
 
@@ -29,20 +28,21 @@ def unpack(text: str, kind: type) -> np.ndarray:
 
 
 def labels_and_strengths(data: dict, number: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """What the page's program makes of the ranges, links and limits it is given, in the order of the rows."""
+    """What the page's program makes of the ranges and labels it is given, in the order of the rows."""
     rows, leaving = unpack(data["points"]["row"], np.int32), unpack(data["points"]["leaving"], np.float32)
-    clusters = [data["clusters"][cluster] for cluster in (data["numbers"][number - 1] if number else data["fitted"])]
-    limits = data["outskirts"]["numbers"][number - 1] if number else data["outskirts"]["fitted"]
-    along = np.full(len(rows), -1)
+    shown = data["numbers"][number - 1] if number else data["fitted"]
+    clusters = [data["clusters"][cluster] for cluster in shown["clusters"]]
+    along, inside = np.full(len(rows), -1), np.zeros(len(rows), bool)
     for label, cluster in enumerate(clusters):
         along[cluster["start"] : cluster["stop"]] = label
-    if limits:
-        reached = follow_links(along, unpack(data["outskirts"]["links"], np.int32).reshape(-1, 2))
-        near = (reached >= 0) & (leaving < np.array(limits)[reached])
-        along = np.where((along < 0) & near, reached, along)
-    core = np.array([cluster["core"] for cluster in clusters])
+        inside[cluster["start"] : cluster["stop"]] = True
+    if shown["outside"]:
+        given = unpack(shown["outside"], np.uint8 if shown["narrow"] else np.int32).astype(int)
+        along[np.full(len(rows), True) if len(given) == len(rows) else ~inside] = np.where(given == 255, -1, given)
+    core, birth = (np.array([cluster[name] for cluster in clusters]) for name in ("core", "birth"))
+    reach = np.where(inside, leaving, np.maximum(leaving, birth[along]))
     labels, strengths = np.empty(len(rows), np.int64), np.empty(len(rows))
-    labels[rows], strengths[rows] = along, np.where(along < 0, 0.0, np.minimum(core[along] / leaving, 1.0))
+    labels[rows], strengths[rows] = along, np.where(along < 0, 0.0, np.minimum(core[along] / reach, 1.0))
     return labels, strengths
 
 
@@ -57,7 +57,7 @@ def test_the_clusters_of_the_page_are_those_of_the_model(table_page, table_model
     labels, strengths = labels_and_strengths(data)
     np.testing.assert_array_equal(labels, table_model.labels_)
     np.testing.assert_allclose(strengths, table_model.probabilities_, rtol=1e-5)
-    persistence = [data["clusters"][number]["persistence"] for number in data["fitted"]]
+    persistence = [data["clusters"][number]["persistence"] for number in data["fitted"]["clusters"]]
     np.testing.assert_allclose(persistence, table_model.cluster_persistence_)
 
 
@@ -71,14 +71,42 @@ def test_every_number_of_clusters_is_that_of_recluster(table_page, table_model):
         np.testing.assert_allclose(strengths, other.probabilities_, rtol=1e-5, err_msg=f"{number} clusters")
 
 
-def test_outskirts_of_any_number_of_clusters_are_those_of_recluster(tmp_path, touching_model):
-    data = data_of(write_report(touching_model, tmp_path / "report.html").read_text(encoding="utf-8"))
+@pytest.mark.parametrize("selection", ["information", "branches", "structure"])
+def test_outskirts_of_any_number_of_clusters_are_those_of_recluster(tmp_path, touching_model, selection):
+    model = DCTreeClustering(selection=selection)
+    model.noise = "outliers"
+    model._cluster(touching_model._training.points)
+    model.n_features_in_ = 5
+    data = data_of(write_report(model, tmp_path / "report.html").read_text(encoding="utf-8"))
     assert touching_model._clustering.outskirts.mean() > 0.1
     for number in range(len(data["numbers"]) + 1):
-        other = touching_model.recluster(n_clusters=number) if number else touching_model
+        other = model.recluster(n_clusters=number) if number else model
         labels, strengths = labels_and_strengths(data, number)
         np.testing.assert_array_equal(labels, other.labels_, err_msg=f"{number} clusters")
         np.testing.assert_allclose(strengths, other.probabilities_, rtol=1e-5, err_msg=f"{number} clusters")
+        assert (number == data["fittedNumber"]) == (number > 0 and np.array_equal(labels, model.labels_))
+
+
+def test_background_is_noise_for_any_number_of_clusters(tmp_path, blobs):
+    X = blobs[0]
+    model = DCTreeClustering(selection="information")
+    model.n_features_in_ = X.shape[1]
+    model._cluster(X, np.where(np.arange(len(X)) % 10 == 0, -1, 0))
+    data = data_of(write_report(model, tmp_path / "report.html").read_text(encoding="utf-8"))
+    for number in range(1, len(data["numbers"]) + 1):
+        labels, _ = labels_and_strengths(data, number)
+        np.testing.assert_array_equal(labels, model.recluster(n_clusters=number).labels_, err_msg=f"{number} clusters")
+
+
+def test_many_clusters_need_more_than_a_byte(tmp_path):
+    X = np.repeat(np.arange(300.0), 4)[:, None] * 10 + np.tile([0.0, 0.1, 0.2, 4.0], 300)[:, None]
+    model = DCTreeClustering(min_points=2, selection="branches", min_cluster_size=3)
+    model.noise = "outliers"
+    model.n_features_in_ = 1
+    model._cluster(X + np.random.default_rng(0).normal(size=X.shape) * 1e-3)
+    data = data_of(write_report(model, tmp_path / "report.html").read_text(encoding="utf-8"))
+    assert model.n_clusters_ == 300
+    np.testing.assert_array_equal(labels_and_strengths(data)[0], model.labels_)
 
 
 def test_a_cut_at_a_distance_can_be_shown_too(tmp_path, table_model):
@@ -93,7 +121,7 @@ def test_a_cut_at_a_distance_can_be_shown_too(tmp_path, table_model):
 def test_features_are_those_of_explain(table_page, table_model, table_samples):
     data = data_of(table_page)
     explained = table_model.explain(table_samples.rows, top=1)
-    for label, number in enumerate(data["fitted"]):
+    for label, number in enumerate(data["fitted"]["clusters"]):
         told = data["clusters"][number]["features"][0]
         feature = explained.features[label, 0]
         assert told["name"] == table_samples.feature_names[feature]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from shade import DCTreeClustering
 from shade.stability.links import follow_links
@@ -36,14 +37,13 @@ def clusters_of(X: np.ndarray, **settings: object) -> DCTreeClustering:
     return model
 
 
-def grow(
-    model: DCTreeClustering, background: np.ndarray | None = None, n_clusters: int | None = None
-) -> FlatClustering:
+def grow(model: DCTreeClustering, groups: np.ndarray | None = None, n_clusters: int | None = None) -> FlatClustering:
     tree, clustering = model.structure_tree_, model._clustering
     if n_clusters is not None:
         clustering = select_n_clusters(tree, n_clusters)
-    nothing = np.zeros(len(model.labels_), np.bool_)
-    return with_outskirts(tree, clustering, model._links, nothing if background is None else background)
+    return with_outskirts(
+        tree, clustering, model._links, np.zeros(len(model.labels_), int) if groups is None else groups
+    )
 
 
 def leaving_of(model: DCTreeClustering) -> np.ndarray:
@@ -82,7 +82,11 @@ def test_rows_of_branches_stay_where_they_are_and_the_rest_follows_links_up_to_a
         np.testing.assert_array_equal(after.labels[outside], expected[outside], err_msg=f"{seed=}")
         assert np.array_equal(after.strengths > 0, after.labels >= 0), seed
         assert (np.diff(np.bincount(after.labels[after.labels >= 0])) <= 0).all(), seed
-        assert [after.labels[rows[0]] for rows in after.exemplars] == list(range(after.n_clusters)), seed
+        was = before.labels[[rows[0] for rows in after.exemplars]]
+        for name in ("stability", "persistence"):
+            np.testing.assert_array_equal(getattr(after, name), getattr(before, name)[was], err_msg=f"{seed=}")
+        assert (after.limit >= before.limit[was]).all(), seed
+        assert (after.limit <= np.nextafter(model.dc_tree_.height.max(), np.inf)).all(), seed
 
 
 def test_strength_goes_on_falling_beyond_the_branch() -> None:
@@ -107,16 +111,38 @@ def test_rows_of_another_kind_stay_noise(n_noise: int) -> None:
         assert np.mean(grown.labels[~far] >= 0) > 0.95, seed
 
 
-def test_background_never_belongs_to_a_cluster() -> None:
+def test_background_never_belongs_to_a_cluster_and_leads_to_none() -> None:
     X, _ = touching()
     model = clusters_of(X, selection="branches", min_cluster_size=60)
     branches = select_n_clusters(model.structure_tree_, 2)
-    background = np.zeros(len(X), np.bool_)
-    background[np.flatnonzero(branches.labels < 0)[::2]] = True
-    grown = grow(model, background, n_clusters=2)
-    assert (grown.labels[background] == -1).all()
-    assert not grown.outskirts[background].any()
+    groups = np.zeros(len(X), int)
+    groups[np.flatnonzero(branches.labels < 0)[::2]] = -1
+    grown = grow(model, groups, n_clusters=2)
+    assert (grown.labels[groups < 0] == -1).all()
     assert grown.outskirts.any()
+    groups = np.where(branches.labels < 0, -1, 0)
+    groups[np.flatnonzero(groups < 0)[0]] = 0  # alone among background, it leads nowhere
+    model._links = model._links[(groups[model._links] < 0).any(axis=1)]
+    assert not grow(model, groups, n_clusters=2).outskirts.any()
+
+
+def test_rows_join_no_cluster_of_another_group() -> None:
+    X, truth = touching(2)
+    model = clusters_of(X, selection="branches", min_cluster_size=60)
+    free, bound = grow(model, n_clusters=2), grow(model, truth, n_clusters=2)
+    for label in (0, 1):
+        assert len(np.unique(truth[bound.outskirts & (bound.labels == label)])) == 1
+    assert any(len(np.unique(truth[free.outskirts & (free.labels == label)])) == 2 for label in (0, 1))
+
+
+def test_a_branch_that_is_left_out_is_nobodys_outskirts() -> None:
+    offsets, within = np.array([0.0, 1000.0, 2000.0]), np.arange(20.0)
+    X = (offsets[:, None] + within).reshape(-1, 1)  # all three part at one distance
+    model = clusters_of(X, min_points=2, selection="branches", min_cluster_size=5)
+    assert grow(model).n_clusters == 3
+    fewer = grow(model, n_clusters=2)
+    assert np.bincount(fewer.labels + 1).tolist() == [20, 20, 20]
+    assert not fewer.outskirts.any()
 
 
 def test_without_rows_outside_nothing_changes() -> None:
@@ -141,15 +167,37 @@ def test_the_end_lies_in_a_valley_between_two_kinds_or_at_the_whisker() -> None:
     assert 0.6 < _end_of_outskirts(np.append(one, other)) < 1.4
     low, high = np.percentile(one, [25, 75])
     assert _end_of_outskirts(one) == high + 1.5 * (high - low)
-    assert _end_of_outskirts(np.full(10, 3.0)) == 3.0
-    assert _end_of_outskirts(np.empty(0)) == -np.inf
+    assert 3.0 < _end_of_outskirts(np.full(10, 3.0)) < 3.0 + 1e-5
+    assert _end_of_outskirts(np.repeat([3.0, np.nextafter(3.0, 4.0)], 5)) == pytest.approx(3.0, abs=1e-5)
+
+
+@pytest.mark.parametrize(("apart", "valley"), [(0.62, True), (0.5, False)])
+def test_only_a_clear_valley_is_an_end(apart: float, valley: bool) -> None:
+    # Of two humps of deviation 0.2, the place between is at 0.6 and 0.88 of their height.
+    one = 0.2 * norm.ppf((np.arange(10_000) + 0.5) / 10_000)
+    distances = np.append(one, one + apart)
+    assert (_end_of_outskirts(distances) < apart) == valley
+    if valley:
+        assert _end_of_outskirts(distances) == pytest.approx(apart / 2, abs=0.05)
 
 
 def test_rows_that_coincide_say_nothing_about_how_far_out_others_are() -> None:
-    X, _ = touching(1)
-    repeated = np.vstack([X, np.repeat(X[:20], 10, axis=0)])
-    model = clusters_of(repeated, selection="information")
-    grown = grow(model)
-    assert np.isfinite(grown.limit).all()
-    assert (grown.limit > 0).all()
-    assert same_partition(model.labels_[model.labels_ >= 0], grown.labels[model.labels_ >= 0])
+    X, far = with_noise(1, 40)
+    repeated = np.vstack([X, np.repeat(X[~far][::6], 5, axis=0)])
+    model = clusters_of(repeated, selection="branches", min_cluster_size=90)
+    grown = grow(model, n_clusters=2)
+    assert grown.outskirts.any()
+    assert (grown.labels[: len(X)][far] == -1).all()
+    nothing = clusters_of(np.repeat(np.arange(4.0), 20)[:, None], selection="branches")
+    assert grow(nothing).n_clusters == nothing.n_clusters_
+
+
+def test_a_limit_that_is_known_is_kept() -> None:
+    X, _ = touching()
+    model = clusters_of(X, selection="branches", min_cluster_size=60)
+    tree, branches = model.structure_tree_, select_n_clusters(model.structure_tree_, 2)
+    nothing = np.zeros(len(X), int)
+    wide = with_outskirts(tree, branches, model._links, nothing)
+    narrow = with_outskirts(tree, branches, model._links, nothing, branches.limit * 1.05)
+    assert 0 < narrow.outskirts.sum() < wide.outskirts.sum()
+    assert leaving_of(model)[narrow.outskirts].max() < 1.05 * branches.limit.max()

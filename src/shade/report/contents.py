@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import base64
 import platform
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
-from itertools import chain
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from shade import __version__
-from shade._arrays import AnyArray, BoolArray, FloatArray, IntArray
+from shade._arrays import AnyArray, FloatArray, IntArray
 from shade.explanation import explain_groups
 from shade.plots.palette import DARK_NOISE_COLOUR, NOISE_COLOUR, cluster_colours
 from shade.report.samples import KnownSamples
@@ -29,6 +28,8 @@ MOST_NUMBERS = 40
 MOST_COLOURS = 120
 MOST_EXEMPLARS = 8
 TOP_FEATURES = 5
+NARROW = 255  # clusters of which the labels fit into a byte, and the byte of noise
+MOST_OUTSIDE = 4_000_000  # characters for the labels of rows in no branch, over all numbers of clusters
 
 # Together with the points and the drawing library, these keep a report of 70,000 images under 15 MB.
 GALLERY = {"longest_side": 56, "most_pixels": 6_000_000, "most_bytes": 1_200_000}
@@ -37,10 +38,7 @@ HOVER = {"longest_side": 64, "most_pixels": 12_000_000, "most_bytes": 4_200_000}
 
 @dataclass
 class ClusterTable:
-    """Every cluster of any clustering that the page can show, each once.
-
-    A cluster is a range of the tree's order. Its outskirts follow from links and a limit: see `points.js`.
-    """
+    """Every cluster of any clustering that the page can show, each once; its branch is a range of the tree's order."""
 
     tree: StructureTree
     places: dict[tuple[int, int], int] = field(default_factory=dict)
@@ -50,26 +48,30 @@ class ClusterTable:
     def __post_init__(self) -> None:
         self.position = np.argsort(self.tree.order)
 
-    def add(self, clustering: FlatClustering) -> list[int]:
-        """Numbers of the clusters of a clustering, by label."""
-        codes = clustering.branch_labels[self.tree.order]
-        leaving = np.maximum(self.tree.branches.leaving, self.tree.merges.floor)
-        reach = clustering.strengths[self.tree.order] * leaving
+    def add(self, clustering: FlatClustering) -> dict[str, Any]:
+        """A clustering as the page reads it: the numbers of its clusters, and the labels of rows in no branch."""
+        codes, labels = clustering.branch_labels[self.tree.order], clustering.labels[self.tree.order]
         first = np.full(clustering.n_clusters, -1)
         found, starts, sizes = np.unique(codes, return_index=True, return_counts=True)
         first[found[found >= 0]] = starts[found >= 0]
-        numbers = []
+        numbers, outside = [], codes < 0
         for label, (start, size) in enumerate(zip(first, sizes[found >= 0], strict=True)):
             key = int(start), int(start + size)
+            if clustering.n_clusters == 1 and self.tree.merges.find_node(*key) is None:
+                key, outside = (0, len(codes)), np.ones(len(codes), np.bool_)  # everything, but for background
             if key not in self.places:
                 self.places[key] = len(self.records)
-                self.records.append(self._describe(clustering, label, key, reach))
+                self.records.append(self._describe(clustering, label, key))
             numbers.append(self.places[key])
-        return numbers
+        if (labels[outside] < 0).all():
+            return {"clusters": numbers, "outside": None}
+        narrow = clustering.n_clusters <= NARROW
+        packed = (
+            pack(np.where(labels < 0, NARROW, labels)[outside], np.uint8) if narrow else pack(labels[outside], np.int32)
+        )
+        return {"clusters": numbers, "outside": packed, "narrow": narrow}
 
-    def _describe(
-        self, clustering: FlatClustering, label: int, key: tuple[int, int], reach: FloatArray
-    ) -> dict[str, Any]:
+    def _describe(self, clustering: FlatClustering, label: int, key: tuple[int, int]) -> dict[str, Any]:
         merges = self.tree.merges
         node = merges.find_node(*key)
         if node is None:
@@ -83,7 +85,8 @@ class ClusterTable:
             "stop": key[1],
             "birth": min(birth, float(clustering.limit[label])),
             "death": (1.0 - persistence) * min(birth, top),
-            "core": float(reach[slice(*key)].max()),  # a member's strength is this over the distance it leaves at
+            # A member's strength is this over the distance it leaves at, or over that of the birth for outskirts.
+            "core": (1.0 - persistence) * min(max(birth, merges.floor), max(top, merges.floor)),
             "persistence": persistence,
             "stability": stability if np.isfinite(stability) else None,
             "exemplars": self._pick_exemplars(clustering.exemplars[label]),
@@ -113,26 +116,6 @@ class ClusterTable:
             ]
 
 
-@dataclass
-class Outskirts:
-    """What the page needs to find the rows around the clusters, for the fitted clustering and each number of them."""
-
-    outside: BoolArray  # rows in no branch of some clustering
-    limits: list[list[float]] = field(default_factory=list)
-
-    def add(self, clustering: FlatClustering) -> None:
-        """Remember the limits of a clustering, none if it has no outskirts."""
-        grown = bool(clustering.outskirts.any())
-        self.limits.append(clustering.limit.tolist() if grown else [])
-        if grown:
-            self.outside |= clustering.branch_labels < 0
-
-    def describe(self, links: AnyArray, position: IntArray) -> dict[str, Any]:
-        """Limits by cluster, and the links, as positions, that join a row which is outside somewhere."""
-        needed = links[self.outside[links].any(axis=1)]
-        return {"fitted": self.limits[0], "numbers": self.limits[1:], "links": pack(position[needed], np.int32)}
-
-
 def points_of(model: TreeClusteringMixin) -> FloatArray:
     """The points that were clustered: the embedding, or the rows themselves where nothing was trained."""
     return model._training.points
@@ -145,11 +128,9 @@ def gather_contents(
     tree = model.structure_tree_
     available = int(tree.n_leaves[0])
     most = min(available, max(MOST_NUMBERS, min(model.n_clusters_ + 10, MOST_COLOURS)))
-    clusters, outskirts = ClusterTable(tree), Outskirts(np.zeros(len(tree.order), np.bool_))
-    shown = []
-    for clustering in chain([model._clustering], _each_number(model, most)):
-        shown.append(clusters.add(clustering))
-        outskirts.add(clustering)
+    clusters = ClusterTable(tree)
+    fitted = clusters.add(model._clustering)
+    numbers, fitted_number = _add_numbers(model, clusters, most)
     table = samples.table
     if table is None and samples.images is None and not hasattr(model, "embedding_"):
         table = points_of(model)
@@ -164,16 +145,16 @@ def gather_contents(
             "y": pack(flat[order, 1], np.float32),
             "row": pack(order, np.int32),
             "reachability": pack(_finite(model.dc_tree_.reachability), np.float32),
-            "leaving": pack(_leaving(model), np.float32),
+            "leaving": pack(np.maximum(tree.branches.leaving, tree.merges.floor), np.float32),
             "outlier": pack(model.outlier_scores_[order], np.float32),
         },
         "axes": axes,
         "ids": None if samples.ids is None else [samples.ids[row] for row in order],
         "truth": codes or None,
         "clusters": clusters.records,
-        "numbers": shown[1:],
-        "fitted": shown[0],
-        "outskirts": outskirts.describe(model._links, clusters.position),
+        "numbers": numbers,
+        "fitted": fitted,
+        "fittedNumber": fitted_number,
         "available": available,
         "stability": [round(float(total), 6) for total in total_stabilities(tree, most)],
         "palette": {
@@ -255,17 +236,21 @@ def _thumbnails(images: AnyArray, clusters: ClusterTable, order: IntArray) -> di
     return {"exemplars": make_sheet(images, np.array(exemplars, np.int64), **GALLERY), "everything": everything}
 
 
-def _each_number(model: TreeClusteringMixin, most: int) -> Iterator[FlatClustering]:
-    """What `recluster` finds for each number of clusters; for one, everything, background or not."""
-    tree = model.structure_tree_
-    for clustering in select_each_number(tree, most):
-        yield model._finish(tree, clustering) if clustering.of_candidates else clustering
+def _add_numbers(model: TreeClusteringMixin, clusters: ClusterTable, most: int) -> tuple[list[dict[str, Any]], int]:
+    """What `recluster` finds for each number of clusters, and the number that is as fitted, 0 if none is.
 
-
-def _leaving(model: TreeClusteringMixin) -> FloatArray:
-    """The distance at which each point leaves the tree, in its order; background is too far out for any cluster."""
-    tree = model.structure_tree_
-    return np.where(model._background[tree.order], np.inf, np.maximum(tree.branches.leaving, tree.merges.floor))
+    Beyond the fitted number there are as many as leave the page small.
+    """
+    tree, numbers, fitted, taken = model.structure_tree_, [], 0, 0
+    for number, branches in enumerate(select_each_number(tree, most), 1):
+        clustering = model._finish(tree, branches)
+        if np.array_equal(clustering.labels, model.labels_):
+            fitted = number
+        numbers.append(clusters.add(clustering))
+        taken += len(numbers[-1]["outside"] or "")
+        if taken > MOST_OUTSIDE and number >= model.n_clusters_:
+            break
+    return numbers, fitted
 
 
 def _finite(reachability: FloatArray) -> FloatArray:

@@ -183,7 +183,7 @@ function showNumber(number) {
   element("number-value").textContent = k;
   element("number").setAttribute("aria-valuetext", `${k} clusters`);
   element("fitted").disabled = state.number === 0;
-  element("fitted").title = `${data.fitted.length} clusters`;
+  element("fitted").title = `${data.fitted.clusters.length} clusters`;
   workInPieces([
     repaintScatter,
     paintNames,

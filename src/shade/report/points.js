@@ -1,6 +1,5 @@
 // What is known about the points. A point is told by its position in the order of the tree, in which every cluster is
-// one range; so a clustering is a list of ranges, and labels and strengths follow from it. Around a range lie the
-// outskirts of the cluster: points that reach it first over links, and leave the tree within its limit.
+// one range, its branch; so a clustering is a list of ranges, with the labels of points around them, its outskirts.
 
 const data = JSON.parse(document.getElementById("report-data").textContent);
 
@@ -19,7 +18,6 @@ const points = {
   leaving: unpack(data.points.leaving, Float32Array),
   outlier: unpack(data.points.outlier, Float32Array),
 };
-const links = unpack(data.outskirts.links, Int32Array); // pairs of positions
 const n = points.x.length;
 const truth = data.truth && { names: data.truth.names, codes: unpack(data.truth.codes, Int32Array) };
 const positionOfRow = new Int32Array(n);
@@ -35,45 +33,35 @@ const state = {
   dark: false,
 };
 
-function sameClusters(first, second) {
-  return first.length === second.length && first.every((cluster, label) => cluster === second[label]);
-}
-
 function useNumber(number) {
   const chosen = number === 0 ? data.fitted : data.numbers[number - 1];
-  state.number = sameClusters(chosen, data.fitted) ? 0 : number;
-  state.clusters = chosen.map((cluster) => data.clusters[cluster]);
+  state.number = number === data.fittedNumber ? 0 : number;
+  state.clusters = chosen.clusters.map((cluster) => data.clusters[cluster]);
   state.labels = new Float32Array(n).fill(-1);
   state.clusters.forEach((cluster, label) => state.labels.fill(label, cluster.start, cluster.stop));
-  const limits = number === 0 ? data.outskirts.fitted : data.outskirts.numbers[number - 1];
-  if (limits.length) addOutskirts(limits);
+  if (chosen.outside) addOutside(chosen);
   state.sizes = new Array(state.clusters.length).fill(0);
   for (let position = 0; position < n; position++) if (state.labels[position] >= 0) state.sizes[state.labels[position]]++;
 }
 
-// Links, from the shortest on, join points without a label to what has one; points that have different ones stay apart.
-function addOutskirts(limits) {
-  const labels = state.labels;
-  const parent = Int32Array.from({ length: n }, (_, position) => position);
-  const find = (position) => {
-    while (parent[position] !== position) position = parent[position] = parent[parent[position]];
-    return position;
-  };
-  for (let link = 0; link < links.length; link += 2) {
-    const first = find(links[link]), second = find(links[link + 1]);
-    if (labels[first] < 0) parent[first] = second;
-    else if (labels[second] < 0) parent[second] = first;
+// The labels of points in no range, one after the other; or of all points, where not all in a range belong to it.
+function addOutside({ outside, narrow }) {
+  const given = unpack(outside, narrow ? Uint8Array : Int32Array);
+  const noise = narrow ? 255 : -1;
+  const all = given.length === n;
+  for (let position = 0, place = 0; position < n; position++) {
+    if (!all && state.labels[position] >= 0) continue;
+    const label = given[place++];
+    state.labels[position] = label === noise ? -1 : label;
   }
-  state.labels = labels.map((label, position) => {
-    if (label >= 0) return label;
-    const reached = labels[find(position)];
-    return reached >= 0 && points.leaving[position] < limits[reached] ? reached : -1;
-  });
 }
 
 function strengthOf(position) {
   const label = state.labels[position];
-  return label < 0 ? 0 : Math.min(state.clusters[label].core / points.leaving[position], 1);
+  if (label < 0) return 0;
+  const { start, stop, core, birth } = state.clusters[label];
+  const inside = position >= start && position < stop;
+  return Math.min(core / (inside ? points.leaving[position] : Math.max(points.leaving[position], birth)), 1);
 }
 
 function nameOf(position) {

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.ndimage import gaussian_filter1d
 
-from shade._arrays import AnyArray, BoolArray, FloatArray
+from shade._arrays import AnyArray, BoolArray, FloatArray, IntArray
 from shade.stability.links import follow_links
 from shade.stability.selection import FlatClustering
 from shade.stability.structure_tree import StructureTree
@@ -20,16 +20,20 @@ from shade.stability.structure_tree import StructureTree
 WHISKER = 1.5  # Tukey's: what lies so many quartile ranges beyond the quartiles is far out
 CLEAR_VALLEY = 0.8  # of the lower of the heights on both sides of it
 BINS = 256
+EQUAL = 1e-6  # distances of which the logarithms differ by less
 
 
 def with_outskirts(
-    tree: StructureTree, clustering: FlatClustering, links: AnyArray, background: BoolArray
+    tree: StructureTree,
+    clustering: FlatClustering,
+    links: AnyArray,
+    groups: IntArray,
+    limit: FloatArray | None = None,
 ) -> FlatClustering:
     """The same clusters with the rows around them that are no noise; cluster 0 is the largest again.
 
-    Every row outside leads to a cluster over links. It is one of its outskirts if it leaves the tree at no greater
-    distance than others there do: before a valley between two kinds of distances where there is one, else unless it is
-    far out.
+    A row outside leads to a cluster over links. It is one of its outskirts if it leaves the tree within the limit of
+    the cluster. Rows of branches that were left out are not outside any cluster, but something else.
 
     Parameters
     ----------
@@ -38,38 +42,67 @@ def with_outskirts(
         Clusters that are branches of the tree.
     links : ndarray of shape (n_links, 2)
         Pairs of rows, in the order in which they join.
-    background : ndarray of bool of shape (n_samples,)
-        Rows that are noise whatever the tree says.
+    groups : ndarray of shape (n_samples,)
+        Rows of different groups never come together; those of −1 are noise whatever the tree says.
+    limit : ndarray of shape (n_clusters,), optional
+        Where the outskirts of each cluster end; found out if None.
     """
-    outside = (clustering.labels < 0) & ~background
+    outside = (clustering.labels < 0) & (groups >= 0) & ~_left_out(tree, clustering)
     if clustering.n_clusters == 0 or not outside.any():
         return clustering
     floor, top = tree.merges.floor, max(float(tree.merges.height[-1]), tree.merges.floor)
     leaving = np.empty(len(tree.order))
     leaving[tree.order] = np.maximum(tree.branches.leaving, floor)
-    labels = np.where(background, -1, follow_links(clustering.labels, links))
-    by_label = np.argsort(labels, kind="stable")[np.sum(labels < 0) :]
-    limit = clustering.limit.copy()
-    for label, rows in enumerate(np.split(by_label, np.cumsum(np.bincount(labels[by_label]))[:-1])):
-        if outside[rows].any():
-            apart = leaving[rows] > floor  # rows that coincide tell nothing about how density falls
-            limit[label] = max(limit[label], np.exp(_end_of_outskirts(np.log(leaving[rows][apart]))))
-    limit = np.minimum(limit, np.nextafter(top, np.inf))
-    labels = np.where(outside & (leaving >= limit[labels]), -1, labels)
-    death = (1.0 - clustering.persistence) * np.clip(clustering.limit, floor, top)
-    outskirts = outside & (labels >= 0)
-    strengths = np.where(outskirts, np.minimum(death[labels] / leaving, 1.0), clustering.strengths)
+    if groups.any():
+        links = links[(groups[links[:, 0]] == groups[links[:, 1]]) & (groups[links[:, 0]] >= 0)]
+    reached = follow_links(clustering.labels, links)
+    reached[(clustering.labels < 0) & ~outside] = -1
+    if limit is None:
+        limit = np.minimum(_ends_of_outskirts(clustering, reached, leaving, floor), np.nextafter(top, np.inf))
+    outskirts = outside & (reached >= 0) & (leaving < limit[reached])
+    birth = np.clip(clustering.limit, floor, top)
+    death = (1.0 - clustering.persistence) * birth
+    rows, labels, strengths = np.flatnonzero(outskirts), clustering.labels.copy(), clustering.strengths.copy()
+    labels[rows] = own = reached[rows]
+    # Beyond the branch strength goes on falling, also where rows lead to a cluster that is sparser than they are.
+    strengths[rows] = death[own] / np.maximum(leaving[rows], birth[own])
     return _number_by_size(replace(clustering, labels=labels, strengths=strengths, limit=limit, outskirts=outskirts))
 
 
+def _left_out(tree: StructureTree, clustering: FlatClustering) -> BoolArray:
+    """Rows that fall off a branch in which there is no cluster."""
+    codes = clustering.labels[tree.order]
+    first = np.sort(np.unique(codes, return_index=True)[1][int(codes.min() < 0) :])  # positions of the clusters
+    start, stop = (ends[tree.branches.node] for ends in (tree.merges.start, tree.merges.stop))
+    empty = np.searchsorted(first, start) == np.searchsorted(first, stop)
+    left_out = np.empty(len(codes), np.bool_)
+    left_out[tree.order] = empty[tree.branches.point_branch]
+    return left_out
+
+
+def _ends_of_outskirts(clustering: FlatClustering, reached: IntArray, leaving: FloatArray, floor: float) -> FloatArray:
+    """The distance beyond which rows that lead to a cluster are noise, for each of them; at least that of its birth."""
+    by_label = np.argsort(reached, kind="stable")[np.sum(reached < 0) :]
+    ends = clustering.limit.copy()
+    sizes = np.bincount(reached[by_label], minlength=clustering.n_clusters)
+    for label, rows in enumerate(np.split(by_label, np.cumsum(sizes)[:-1])):
+        if (clustering.labels[rows] < 0).any():
+            distances = leaving[rows]
+            apart = distances[distances > floor]  # rows that coincide tell nothing about how density falls
+            if len(apart):
+                ends[label] = max(ends[label], np.exp(_end_of_outskirts(np.log(apart))))
+    return ends
+
+
 def _end_of_outskirts(distances: FloatArray) -> float:
-    """The logarithm of distance beyond which a row is noise, from those of all rows that lead to a cluster."""
-    if len(distances) == 0:
-        return -np.inf
+    """The logarithm of the distance beyond which a row is noise, from those of all rows that lead to a cluster.
+
+    It lies in a valley between two kinds of distances where there is one, else where a row is far out.
+    """
     low, high = np.percentile(distances, [25, 75])
+    if high - low < EQUAL:
+        return float(high) + EQUAL
     ends = low - WHISKER * (high - low), high + WHISKER * (high - low)
-    if low == high:
-        return float(high)
     counts, edges = np.histogram(distances, BINS, ends)
     # How far to smooth for the shape of a distribution to show: Silverman's rule for about normal samples.
     width = 1.06 * min(float(distances.std()), (high - low) / 1.34) * len(distances) ** -0.2
@@ -81,9 +114,11 @@ def _end_of_outskirts(distances: FloatArray) -> float:
 
 
 def _number_by_size(clustering: FlatClustering) -> FlatClustering:
-    clustered = np.flatnonzero(clustering.labels >= 0)
-    _, first_row, size = np.unique(clustering.labels[clustered], return_index=True, return_counts=True)
-    by_size = np.lexsort((first_row, -size))
+    n, k = len(clustering.labels), clustering.n_clusters
+    size = np.bincount(clustering.labels + 1, minlength=k + 1)[1:]
+    first_row = np.empty(k + 1, np.int64)
+    first_row[clustering.labels[::-1]] = np.arange(n - 1, -1, -1)  # the last that is written stays
+    by_size = np.lexsort((first_row[:k], -size))
     number = np.append(np.argsort(by_size), -1)  # noise, −1, reads the last entry
     return replace(
         clustering,
