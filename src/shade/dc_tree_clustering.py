@@ -10,9 +10,11 @@ from shade import _validation
 from shade._arrays import FloatArray
 from shade._distributed import process_group
 from shade._parallel import tree_device
-from shade._validation import check_parameters
+from shade._validation import Choice, Rule, check_parameters
 from shade.row_checks import check_rows
 from shade.tree_clustering import CLUSTERING_RULES, TreeClusteringMixin, unchanged_on_error
+
+RULES: dict[str, Rule] = {**CLUSTERING_RULES, "noise": Choice(("embedding", "outliers"))}
 
 
 class DCTreeClustering(ClusterMixin, TreeClusteringMixin, BaseEstimator):  # type: ignore[misc]
@@ -30,6 +32,9 @@ class DCTreeClustering(ClusterMixin, TreeClusteringMixin, BaseEstimator):  # typ
     min_cluster_size : int, optional
         Fewest points of a branch of the tree. If None, `min_points` for "structure", twice that for "branches", and
         the larger of twice that and half a percent of the points for "information".
+    noise : {"embedding", "outliers"}, default="embedding"
+        Whether all points in no chosen branch of the tree are noise, as in HDBSCAN, or only those that lie farther out
+        than others around the same cluster, as by default in SHADE.
     n_jobs : int, optional
         Number of threads; all cores if None. The result does not depend on it.
     device : str, default="auto"
@@ -68,12 +73,14 @@ class DCTreeClustering(ClusterMixin, TreeClusteringMixin, BaseEstimator):  # typ
         min_points: int = 5,
         selection: str = "information",
         min_cluster_size: int | None = None,
+        noise: str = "embedding",
         n_jobs: int | None = None,
         device: str = "auto",
     ) -> None:
         self.min_points = min_points
         self.selection = selection
         self.min_cluster_size = min_cluster_size
+        self.noise = noise
         self.n_jobs = n_jobs
         self.device = device
 
@@ -99,7 +106,7 @@ class DCTreeClustering(ClusterMixin, TreeClusteringMixin, BaseEstimator):  # typ
         return self
 
     def _check_parameters(self) -> None:
-        check_parameters(vars(self), CLUSTERING_RULES, "DCTreeClustering")
+        check_parameters(vars(self), RULES, "DCTreeClustering")
         _validation.check_n_jobs(self.n_jobs, "DCTreeClustering")
         tree_device(self.device)
 

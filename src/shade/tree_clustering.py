@@ -70,7 +70,7 @@ class TreeClusteringMixin:
     min_cluster_size: int | None
     n_jobs: int | None
     device: str
-    noise: str = "embedding"  # which rows are noise, where an estimator has no say in it
+    noise: str
 
     labels_: IntArray
     probabilities_: FloatArray
@@ -358,7 +358,7 @@ class TreeClusteringMixin:
             how = (
                 "another 'selection', a smaller 'min_points' or a larger 'min_cluster_size' changes how much there is."
             )
-            if isinstance(self, BaseEstimator) and self.get_params().get("noise") in ("embedding", "data"):
+            if self.noise != "outliers":
                 how = f"noise='outliers' leaves those around clusters in them; {how}"
         message = f"{share:.0%} of the points are noise: {why}. assign_noise() puts them into clusters; {how}"
         warnings.warn(message, ShadeWarning, stacklevel=3)

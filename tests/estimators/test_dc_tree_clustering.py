@@ -3,6 +3,7 @@
 import pickle
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+import shade
 from shade import DCTreeClustering
 from shade._errors import DeviceError
 from tests.unmeasured import unmeasured
@@ -31,6 +33,22 @@ def test_blobs_are_found(selection: str, columns: int) -> None:
     assert adjusted_rand_score(y, model.assign_noise()) == 1.0
     assert np.array_equal(model.predict(X), model.labels_)
     assert np.array_equal(model.fit_predict(X), model.labels_)
+
+
+def test_outskirts_are_members_on_request(tmp_path: Path) -> None:
+    X, y = make_blobs(3000, 5, centers=4, cluster_std=2.4, random_state=1)
+    alone = DCTreeClustering(min_cluster_size=100).fit(X)
+    model, again = (DCTreeClustering(min_cluster_size=100, noise="outliers", n_jobs=n).fit(X) for n in (1, 2))
+    assert alone.n_clusters_ == model.n_clusters_ == 4
+    assert np.mean(alone.labels_ < 0) > 0.2
+    assert np.mean(model.labels_ < 0) < 0.03
+    assert adjusted_rand_score(y, model.labels_) > adjusted_rand_score(y, alone.labels_) + 0.2
+    assert np.array_equal(model.labels_, again.labels_)
+    assert np.array_equal(model.predict(X), model.labels_)
+    model.save(tmp_path / "model.shade")
+    assert np.array_equal(shade.load(tmp_path / "model.shade").recluster().labels_, model.labels_)
+    with pytest.raises(ValueError, match="'noise' parameter of DCTreeClustering"):
+        DCTreeClustering(noise="data").fit(X)
 
 
 def test_the_number_of_threads_changes_nothing() -> None:

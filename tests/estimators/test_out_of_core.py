@@ -174,8 +174,7 @@ def test_the_estimate_of_the_clustering_step_is_neither_too_low_nor_twice_too_hi
     tracemalloc.start()
     try:
         copy = embedding.copy()
-        model = DCTreeClustering(selection="branches")
-        model.noise = "outliers"  # as SHADE has it
+        model = DCTreeClustering(selection="branches", noise="outliers")
         model.fit(copy.astype(np.float64))
         peak = tracemalloc.get_traced_memory()[1]
     finally:

@@ -73,8 +73,7 @@ def test_every_number_of_clusters_is_that_of_recluster(table_page, table_model):
 
 @pytest.mark.parametrize("selection", ["information", "branches", "structure"])
 def test_outskirts_of_any_number_of_clusters_are_those_of_recluster(tmp_path, touching_model, selection):
-    model = DCTreeClustering(selection=selection)
-    model.noise = "outliers"
+    model = DCTreeClustering(selection=selection, noise="outliers")
     model._cluster(touching_model._training.points)
     model.n_features_in_ = 5
     data = data_of(write_report(model, tmp_path / "report.html").read_text(encoding="utf-8"))
@@ -100,8 +99,7 @@ def test_background_is_noise_for_any_number_of_clusters(tmp_path, blobs):
 
 def test_many_clusters_need_more_than_a_byte(tmp_path):
     X = np.repeat(np.arange(300.0), 4)[:, None] * 10 + np.tile([0.0, 0.1, 0.2, 4.0], 300)[:, None]
-    model = DCTreeClustering(min_points=2, selection="branches", min_cluster_size=3)
-    model.noise = "outliers"
+    model = DCTreeClustering(min_points=2, selection="branches", min_cluster_size=3, noise="outliers")
     model.n_features_in_ = 1
     model._cluster(X + np.random.default_rng(0).normal(size=X.shape) * 1e-3)
     data = data_of(write_report(model, tmp_path / "report.html").read_text(encoding="utf-8"))
