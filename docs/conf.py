@@ -84,6 +84,8 @@ plot_rcparams = {
 plot_apply_rcparams = True
 plot_working_directory = str(written)
 
+# A clone may lie in a folder with a space in its name.
+suppress_warnings = ["sphinx_gallery.space_in_filename"]
 sphinx_gallery_conf = {
     "examples_dirs": "recipes",
     "gallery_dirs": "gallery",

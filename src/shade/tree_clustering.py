@@ -21,6 +21,7 @@ from shade._extras import need
 from shade._parallel import tree_device
 from shade._validation import Choice, Real, Rule, Whole, check_parameter, check_parameters
 from shade.density.dc_tree import DCTree
+from shade.density.dimension import intrinsic_dimension
 from shade.density.grouped_tree import grouped_spanning_tree
 from shade.density.spanning_tree import SpanningTree
 from shade.explanation import Explanation, explain_labels
@@ -32,7 +33,7 @@ from shade.stability.assignment import (
     label_new_points,
 )
 from shade.stability.assignment import score_new_points as score_attached
-from shade.stability.evidence import more_than_chance
+from shade.stability.evidence import firm_clusters, more_than_chance
 from shade.stability.group_selection import clusters_in_groups, select_in_groups
 from shade.stability.groups import join_small_groups
 from shade.stability.links import follow_links, links_of, sort_links
@@ -80,6 +81,7 @@ class TreeClusteringMixin:
     n_clusters_: int
     dc_tree_: DCTree
     structure_tree_: StructureTree
+    _known_dimension: float | None = None
     _groups: IntArray  # what the data shows, whatever the tree of the points says: −1 is background, all 0 is nothing
 
     def predict(self, X: object) -> IntArray:
@@ -286,6 +288,7 @@ class TreeClusteringMixin:
 
     def _build_trees(self, points: FloatArray) -> SpanningTree:
         self._training = TrainingPoints(points, self.min_points)
+        self._known_dimension = None
         spanning = self._spanning_tree_of(points)
         self.dc_tree_ = DCTree.from_spanning_tree(spanning)
         self.structure_tree_ = self._structure_of(self.dc_tree_)
@@ -332,8 +335,16 @@ class TreeClusteringMixin:
         if self._background.any():
             clustering = clustering.without(self._background)
         if self.noise == "outliers" and clustering.of_candidates:
-            clustering = with_outskirts(tree, clustering, self._links, self._groups, limit)
+            firm = firm_clusters(tree, clustering, self._dimension)
+            clustering = with_outskirts(tree, clustering, self._links, self._groups, firm, limit)
         return clustering
+
+    def _dimension(self) -> float:
+        """How many dimensions the points fill that are no background; found out once for all clusterings of them."""
+        if self._known_dimension is None:
+            points, dense = self._training.points, ~self._background
+            self._known_dimension = intrinsic_dimension(points if dense.all() else points[dense], self.n_jobs)
+        return self._known_dimension
 
     def _set_clustering(self, clustering: FlatClustering) -> None:
         self._clustering = clustering

@@ -7,6 +7,7 @@ import pytest
 from scipy.stats import norm
 
 from shade import DCTreeClustering
+from shade.stability.evidence import firm_clusters
 from shade.stability.links import follow_links
 from shade.stability.outskirts import _end_of_outskirts, with_outskirts
 from shade.stability.selection import FlatClustering, select_n_clusters
@@ -41,9 +42,8 @@ def grow(model: DCTreeClustering, groups: np.ndarray | None = None, n_clusters: 
     tree, clustering = model.structure_tree_, model._clustering
     if n_clusters is not None:
         clustering = select_n_clusters(tree, n_clusters)
-    return with_outskirts(
-        tree, clustering, model._links, np.zeros(len(model.labels_), int) if groups is None else groups
-    )
+    groups = np.zeros(len(model.labels_), int) if groups is None else groups
+    return with_outskirts(tree, clustering, model._links, groups, np.ones(clustering.n_clusters, bool))
 
 
 def leaving_of(model: DCTreeClustering) -> np.ndarray:
@@ -78,7 +78,8 @@ def test_rows_of_branches_stay_where_they_are_and_the_rest_follows_links_up_to_a
         assert np.array_equal(after.outskirts, (before.labels < 0) & (after.labels >= 0)), seed
         reached, leaving = follow_links(after.branch_labels, model._links), leaving_of(model)
         outside = before.labels < 0
-        expected = np.where(leaving < after.limit[reached], reached, -1)
+        grown = after.limit > before.limit[before.labels[[rows[0] for rows in after.exemplars]]]
+        expected = np.where(grown[reached] & (leaving < after.limit[reached]), reached, -1)
         np.testing.assert_array_equal(after.labels[outside], expected[outside], err_msg=f"{seed=}")
         assert np.array_equal(after.strengths > 0, after.labels >= 0), seed
         assert (np.diff(np.bincount(after.labels[after.labels >= 0])) <= 0).all(), seed
@@ -196,8 +197,34 @@ def test_a_limit_that_is_known_is_kept() -> None:
     X, _ = touching()
     model = clusters_of(X, selection="branches", min_cluster_size=60)
     tree, branches = model.structure_tree_, select_n_clusters(model.structure_tree_, 2)
-    nothing = np.zeros(len(X), int)
-    wide = with_outskirts(tree, branches, model._links, nothing)
-    narrow = with_outskirts(tree, branches, model._links, nothing, branches.limit * 1.05)
+    nothing, firm = np.zeros(len(X), int), np.ones(2, bool)
+    wide = with_outskirts(tree, branches, model._links, nothing, firm)
+    narrow = with_outskirts(tree, branches, model._links, nothing, firm, branches.limit * 1.05)
     assert 0 < narrow.outskirts.sum() < wide.outskirts.sum()
     assert leaving_of(model)[narrow.outskirts].max() < 1.05 * branches.limit.max()
+
+
+def test_a_branch_that_chance_explains_has_no_outskirts() -> None:
+    X, _ = touching()
+    model = clusters_of(X, selection="branches", min_cluster_size=60)
+    tree, branches = model.structure_tree_, select_n_clusters(model.structure_tree_, 2)
+    firm = firm_clusters(tree, branches, lambda: 5.0)
+    np.testing.assert_array_equal(firm, [True, True])
+    np.testing.assert_array_equal(firm_clusters(tree, branches, lambda: 1.0), [False, False])
+    half = with_outskirts(tree, branches, model._links, np.zeros(len(X), int), np.array([True, False]))
+    of_which = branches.labels[[rows[0] for rows in half.exemplars]]
+    assert (half.labels[half.outskirts] == np.flatnonzero(of_which == 0)[0]).all()
+    assert half.outskirts.any()
+    np.testing.assert_array_equal(half.limit[of_which == 1], branches.limit[1])
+
+
+def test_noise_around_a_chance_branch_of_it_stays_noise() -> None:
+    random = np.random.default_rng(0)
+    for seed in range(5):
+        groups = [random.normal(centre, 0.4, size=(300, 4)) for centre in 6.0 * np.eye(4)[:3]]
+        X = np.vstack([*groups, random.uniform(-4, 10, size=(500, 4))])
+        truth = np.arange(len(X)) >= 900
+        model = DCTreeClustering(noise="outliers", min_cluster_size=10)
+        model._cluster(X)
+        assert np.mean(model.labels_[truth] < 0) > 0.6, seed
+        assert np.mean(model.labels_[~truth] >= 0) > 0.98, seed

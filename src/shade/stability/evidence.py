@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
-from shade._arrays import FloatArray, IntArray
+from shade._arrays import BoolArray, FloatArray, IntArray
 from shade.density.dimension import intrinsic_dimension
 from shade.stability.selection import FlatClustering
 from shade.stability.structure_tree import StructureTree
@@ -18,6 +20,16 @@ def more_than_chance(
 ) -> bool:
     """Whether the clusters of these points stand out by more than chance explains, or a factor of it."""
     return stand_out(*mass_and_size(tree, clustering), points, n_jobs, factor)
+
+
+def firm_clusters(tree: StructureTree, clustering: FlatClustering, dimension: Callable[[], float]) -> BoolArray:
+    """Which clusters stand out by more than chance explains, each alone; `dimension` is asked where it matters."""
+    mass, size = mass_and_size(tree, clustering)
+    errors = mass / np.sqrt(np.maximum(size, 1))
+    if (errors >= enough_errors(1.0)).all():
+        return np.ones(len(errors), np.bool_)
+    known = dimension()
+    return errors * known >= enough_errors(known)
 
 
 def stand_out(mass: FloatArray, size: IntArray, points: FloatArray, n_jobs: int | None, factor: float) -> bool:
@@ -56,5 +68,6 @@ def mass_and_size(tree: StructureTree, clustering: FlatClustering) -> tuple[Floa
     leaving = np.empty(len(tree.order))
     leaving[tree.order] = np.maximum(tree.branches.leaving, tree.merges.floor)
     above = np.log(np.maximum(clustering.limit[labels], tree.merges.floor) / leaving[clustered])
-    mass: FloatArray = np.bincount(labels, above).astype(np.float64, copy=False)
-    return mass, np.bincount(labels).astype(np.int64, copy=False)
+    k = clustering.n_clusters
+    mass: FloatArray = np.bincount(labels, above, minlength=k).astype(np.float64, copy=False)
+    return mass, np.bincount(labels, minlength=k).astype(np.int64, copy=False)

@@ -28,12 +28,14 @@ def with_outskirts(
     clustering: FlatClustering,
     links: AnyArray,
     groups: IntArray,
+    firm: BoolArray,
     limit: FloatArray | None = None,
 ) -> FlatClustering:
     """The same clusters with the rows around them that are no noise; cluster 0 is the largest again.
 
     A row outside leads to a cluster over links. It is one of its outskirts if it leaves the tree within the limit of
-    the cluster. Rows of branches that were left out are not outside any cluster, but something else.
+    the cluster. Rows of branches that were left out are not outside any cluster, but something else. A branch that
+    chance explains has no outskirts: it may be one of noise.
 
     Parameters
     ----------
@@ -44,8 +46,10 @@ def with_outskirts(
         Pairs of rows, in the order in which they join.
     groups : ndarray of shape (n_samples,)
         Rows of different groups never come together; those of −1 are noise whatever the tree says.
+    firm : ndarray of bool of shape (n_clusters,)
+        Which clusters are more than chance.
     limit : ndarray of shape (n_clusters,), optional
-        Where the outskirts of each cluster end; found out if None.
+        Where the outskirts of each cluster end if that is known; the same as in `clustering` where there are none.
     """
     outside = (clustering.labels < 0) & (groups >= 0) & ~_left_out(tree, clustering)
     if clustering.n_clusters == 0 or not outside.any():
@@ -58,8 +62,9 @@ def with_outskirts(
     reached = follow_links(clustering.labels, links)
     reached[(clustering.labels < 0) & ~outside] = -1
     if limit is None:
-        limit = np.minimum(_ends_of_outskirts(clustering, reached, leaving, floor), np.nextafter(top, np.inf))
-    outskirts = outside & (reached >= 0) & (leaving < limit[reached])
+        ends = np.minimum(_ends_of_outskirts(clustering, reached, leaving, floor), np.nextafter(top, np.inf))
+        limit = np.where(firm, ends, clustering.limit)
+    outskirts = outside & (reached >= 0) & (leaving < np.where(limit > clustering.limit, limit, 0.0)[reached])
     birth = np.clip(clustering.limit, floor, top)
     death = (1.0 - clustering.persistence) * birth
     rows, labels, strengths = np.flatnonzero(outskirts), clustering.labels.copy(), clustering.strengths.copy()
