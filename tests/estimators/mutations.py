@@ -273,7 +273,7 @@ def mutations(whole: bytes, other: bytes, files: int) -> Iterator[tuple[str, boo
 def make_models(kind: str) -> tuple[np.ndarray, bytes, bytes]:
     """Rows, and the files of two models of them."""
     shape = (8, 8) if kind == "convolutional" else (3,)
-    n, apart, seed = (40, 2, 2) if kind == "outskirts" else (24, 8, 0)
+    n, apart, seed = (80, 2, 2) if kind == "outskirts" else (24, 8, 0)
     X = np.random.default_rng(0).normal(size=(n, *shape)) + apart * (np.arange(n) % 2).reshape(-1, *[1] * len(shape))
     quick = {"embedding_size": 2, "ensemble": 1, "epochs": 1, "random_state": seed}
     files = []
