@@ -16,8 +16,8 @@ X = np.vstack(
 )
 model = DCTreeClustering(selection="information", min_cluster_size=60).fit(X)
 branches = select_n_clusters(model.structure_tree_, 2)
-nothing, firm = np.zeros(len(X), int), np.ones(2, bool)
-clusters = with_outskirts(model.structure_tree_, branches, model._links, nothing, firm)
+nothing = np.zeros(len(X), int)
+clusters = with_outskirts(model.structure_tree_, branches, model._links, nothing)
 colours = np.array(["#0072b2", "#d55e00", plots.NOISE_COLOUR], dtype=object)
 figure, axes = plt.subplots(1, 2, figsize=(7.4, 3.1), sharey=True)
 for ax, labels, title in (

@@ -335,7 +335,7 @@ class TreeClusteringMixin:
         if self._background.any():
             clustering = clustering.without(self._background)
         if self.noise == "outliers" and clustering.of_candidates:
-            firm = firm_clusters(tree, clustering, self._dimension)
+            firm = firm_clusters(tree, clustering, self._dimension) if limit is None else None
             clustering = with_outskirts(tree, clustering, self._links, self._groups, firm, limit)
         return clustering
 

@@ -43,13 +43,14 @@ def grow(model: DCTreeClustering, groups: np.ndarray | None = None, n_clusters: 
     if n_clusters is not None:
         clustering = select_n_clusters(tree, n_clusters)
     groups = np.zeros(len(model.labels_), int) if groups is None else groups
-    return with_outskirts(tree, clustering, model._links, groups, np.ones(clustering.n_clusters, bool))
+    return with_outskirts(tree, clustering, model._links, groups)
 
 
 def leaving_of(model: DCTreeClustering) -> np.ndarray:
     tree = model.structure_tree_
     leaving = np.empty(len(tree.order))
-    leaving[tree.order] = np.maximum(tree.branches.leaving, tree.merges.floor)
+    for position, row in enumerate(tree.order):
+        leaving[row] = max(tree.branches.leaving[position], tree.merges.floor)
     return leaving
 
 
@@ -197,9 +198,9 @@ def test_a_limit_that_is_known_is_kept() -> None:
     X, _ = touching()
     model = clusters_of(X, selection="branches", min_cluster_size=60)
     tree, branches = model.structure_tree_, select_n_clusters(model.structure_tree_, 2)
-    nothing, firm = np.zeros(len(X), int), np.ones(2, bool)
-    wide = with_outskirts(tree, branches, model._links, nothing, firm)
-    narrow = with_outskirts(tree, branches, model._links, nothing, firm, branches.limit * 1.05)
+    nothing = np.zeros(len(X), int)
+    wide = with_outskirts(tree, branches, model._links, nothing)
+    narrow = with_outskirts(tree, branches, model._links, nothing, limit=branches.limit * 1.05)
     assert 0 < narrow.outskirts.sum() < wide.outskirts.sum()
     assert leaving_of(model)[narrow.outskirts].max() < 1.05 * branches.limit.max()
 

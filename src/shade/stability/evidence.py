@@ -65,9 +65,8 @@ def mass_and_size(tree: StructureTree, clustering: FlatClustering) -> tuple[Floa
     """Of each cluster the sum of log(birth / d) over points that leave it at distances d, and their number."""
     clustered = np.flatnonzero(clustering.labels >= 0)
     labels = clustering.labels[clustered]
-    leaving = np.empty(len(tree.order))
-    leaving[tree.order] = np.maximum(tree.branches.leaving, tree.merges.floor)
-    above = np.log(np.maximum(clustering.limit[labels], tree.merges.floor) / leaving[clustered])
+    leaving = tree.leaving_distances()[clustered]
+    above = np.log(np.maximum(clustering.limit[labels], tree.merges.floor) / leaving)
     k = clustering.n_clusters
     mass: FloatArray = np.bincount(labels, above, minlength=k).astype(np.float64, copy=False)
     return mass, np.bincount(labels, minlength=k).astype(np.int64, copy=False)

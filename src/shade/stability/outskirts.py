@@ -28,7 +28,7 @@ def with_outskirts(
     clustering: FlatClustering,
     links: AnyArray,
     groups: IntArray,
-    firm: BoolArray,
+    firm: BoolArray | None = None,
     limit: FloatArray | None = None,
 ) -> FlatClustering:
     """The same clusters with the rows around them that are no noise; cluster 0 is the largest again.
@@ -46,8 +46,8 @@ def with_outskirts(
         Pairs of rows, in the order in which they join.
     groups : ndarray of shape (n_samples,)
         Rows of different groups never come together; those of −1 are noise whatever the tree says.
-    firm : ndarray of bool of shape (n_clusters,)
-        Which clusters are more than chance.
+    firm : ndarray of bool of shape (n_clusters,), optional
+        Which clusters are more than chance, all if None; of no matter where limits are known.
     limit : ndarray of shape (n_clusters,), optional
         Where the outskirts of each cluster end if that is known; the same as in `clustering` where there are none.
     """
@@ -55,15 +55,14 @@ def with_outskirts(
     if clustering.n_clusters == 0 or not outside.any():
         return clustering
     floor, top = tree.merges.floor, max(float(tree.merges.height[-1]), tree.merges.floor)
-    leaving = np.empty(len(tree.order))
-    leaving[tree.order] = np.maximum(tree.branches.leaving, floor)
+    leaving = tree.leaving_distances()
     if groups.any():
         links = links[(groups[links[:, 0]] == groups[links[:, 1]]) & (groups[links[:, 0]] >= 0)]
     reached = follow_links(clustering.labels, links)
     reached[(clustering.labels < 0) & ~outside] = -1
     if limit is None:
         ends = np.minimum(_ends_of_outskirts(clustering, reached, leaving, floor), np.nextafter(top, np.inf))
-        limit = np.where(firm, ends, clustering.limit)
+        limit = ends if firm is None else np.where(firm, ends, clustering.limit)
     outskirts = outside & (reached >= 0) & (leaving < np.where(limit > clustering.limit, limit, 0.0)[reached])
     birth = np.clip(clustering.limit, floor, top)
     death = (1.0 - clustering.persistence) * birth

@@ -195,6 +195,12 @@ class StructureTree:
         fall: FloatArray = np.log(np.maximum(self.birth, floor)) - (leaving[stop] - leaving[start]) / (stop - start)
         return fall
 
+    def leaving_distances(self) -> FloatArray:
+        """The distance at which each row falls off its branch, by row; of rows that coincide, the floor."""
+        leaving = np.empty(len(self.order))
+        leaving[self.order] = np.maximum(self.branches.leaving, self.merges.floor)
+        return leaving
+
     def rows(self, candidate: int) -> IntArray:
         """The rows that a candidate owns."""
         node = self.node[candidate]
