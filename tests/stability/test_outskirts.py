@@ -205,18 +205,38 @@ def test_a_limit_that_is_known_is_kept() -> None:
     assert leaving_of(model)[narrow.outskirts].max() < 1.05 * branches.limit.max()
 
 
-def test_a_branch_that_chance_explains_has_no_outskirts() -> None:
+def test_a_chance_branch_has_no_wider_outskirts_than_the_others() -> None:
+    X = np.vstack([touching(seed)[0] * scale + 60.0 * seed for seed, scale in enumerate([1.0, 0.8, 1.1])])
+    model = clusters_of(X, selection="branches", min_cluster_size=60)
+    tree, branches = model.structure_tree_, select_n_clusters(model.structure_tree_, 6)
+    arguments = tree, branches, model._links, np.zeros(len(X), int)
+    alone = by_branch(branches, with_outskirts(*arguments))
+    narrower = 0
+    for doubtful in range(6):
+        limits = by_branch(branches, with_outskirts(*arguments, np.arange(6) != doubtful))
+        usual = np.median(np.delete(alone, doubtful))
+        np.testing.assert_array_equal(np.delete(limits, doubtful), np.delete(alone, doubtful))
+        assert limits[doubtful] == max(branches.limit[doubtful], min(alone[doubtful], usual))
+        narrower += bool(branches.limit[doubtful] < limits[doubtful] < alone[doubtful])
+    assert narrower > 1  # some end earlier, and yet none of these without outskirts
+
+
+def test_without_a_firm_cluster_nothing_is_outskirts() -> None:
     X, _ = touching()
     model = clusters_of(X, selection="branches", min_cluster_size=60)
     tree, branches = model.structure_tree_, select_n_clusters(model.structure_tree_, 2)
-    firm = firm_clusters(tree, branches, lambda: 5.0)
-    np.testing.assert_array_equal(firm, [True, True])
+    np.testing.assert_array_equal(firm_clusters(tree, branches, lambda: 5.0), [True, True])
     np.testing.assert_array_equal(firm_clusters(tree, branches, lambda: 1.0), [False, False])
-    half = with_outskirts(tree, branches, model._links, np.zeros(len(X), int), np.array([True, False]))
-    of_which = branches.labels[[rows[0] for rows in half.exemplars]]
-    assert (half.labels[half.outskirts] == np.flatnonzero(of_which == 0)[0]).all()
-    assert half.outskirts.any()
-    np.testing.assert_array_equal(half.limit[of_which == 1], branches.limit[1])
+    bare = with_outskirts(tree, branches, model._links, np.zeros(len(X), int), np.array([False, False]))
+    assert not bare.outskirts.any()
+    np.testing.assert_array_equal(bare.labels, branches.labels)
+
+
+def by_branch(branches: FlatClustering, clustering: FlatClustering) -> np.ndarray:
+    """Where outskirts end, in the order of the branches."""
+    limits = np.empty(branches.n_clusters)
+    limits[branches.labels[[rows[0] for rows in clustering.exemplars]]] = clustering.limit
+    return limits
 
 
 def test_noise_around_a_chance_branch_of_it_stays_noise() -> None:

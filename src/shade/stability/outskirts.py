@@ -35,7 +35,7 @@ def with_outskirts(
 
     A row outside leads to a cluster over links. It is one of its outskirts if it leaves the tree within the limit of
     the cluster. Rows of branches that were left out are not outside any cluster, but something else. A branch that
-    chance explains has no outskirts: it may be one of noise.
+    chance explains may be one of noise, which is sparser: its outskirts end where those of others do, or before.
 
     Parameters
     ----------
@@ -61,8 +61,10 @@ def with_outskirts(
     reached = follow_links(clustering.labels, links)
     reached[(clustering.labels < 0) & ~outside] = -1
     if limit is None:
-        ends = np.minimum(_ends_of_outskirts(clustering, reached, leaving, floor), np.nextafter(top, np.inf))
-        limit = ends if firm is None else np.where(firm, ends, clustering.limit)
+        limit = np.minimum(_ends_of_outskirts(clustering, reached, leaving, floor), np.nextafter(top, np.inf))
+        if firm is not None and not firm.all():
+            usual = float(np.median(limit[firm])) if firm.any() else 0.0
+            limit = np.where(firm, limit, np.maximum(clustering.limit, np.minimum(limit, usual)))
     outskirts = outside & (reached >= 0) & (leaving < np.where(limit > clustering.limit, limit, 0.0)[reached])
     birth = np.clip(clustering.limit, floor, top)
     death = (1.0 - clustering.persistence) * birth
