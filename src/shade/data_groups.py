@@ -72,11 +72,9 @@ def _background_of_data(model: SHADE, data: DataTree, points: FloatArray) -> Boo
     if not background.any() or len(points) - background.sum() < max(2, model.min_points):
         return nothing
     if background.sum() > model.min_points:
-        sparse = points[background]
-        among = _clustering_of(model, sparse)
-        if among.n_clusters_ > 1 and more_than_chance(
-            among.structure_tree_, among._clustering, sparse, model.n_jobs, CLEARLY
-        ):
+        among = _clustering_of(model, points[background])
+        found = among._clustering
+        if found.n_clusters > 1 and more_than_chance(among.structure_tree_, found, among._dimension, CLEARLY):
             background = nothing
         arrays_from_first(background)
     return background

@@ -308,14 +308,13 @@ class TreeClusteringMixin:
 
     def _select(self) -> FlatClustering:
         """The clustering of the rule, within the groups of the data, or one cluster where chance explains others."""
-        tree, points, dense = self.structure_tree_, self._training.points, ~self._background
-        if self._groups.max() > 0:
-            return select_in_groups(tree, self._groups, points, self._count_clusters_of_groups, self.n_jobs)
+        tree, points, groups = self.structure_tree_, self._training.points, self._groups
+        if groups.max() > 0:
+            return select_in_groups(tree, groups, points, self._count_clusters_of_groups, self.n_jobs)
         clustering = select_clusters(tree)
-        if self.selection == "information" and clustering.n_clusters > 1:
-            points = points if dense.all() else points[dense]
-            if not more_than_chance(tree, clustering, points, self.n_jobs):
-                return select_n_clusters(tree, 1)
+        chosen = self.selection == "information" and clustering.n_clusters > 1
+        if chosen and not more_than_chance(tree, clustering, self._dimension):
+            return select_n_clusters(tree, 1)
         return clustering
 
     def _count_clusters_of_groups(self) -> IntArray:

@@ -53,7 +53,7 @@ def test_more_can_be_asked_for_than_chance() -> None:
     enough = errors_of(points) / enough_errors(intrinsic_dimension(points))
     assert enough > 1.0
     for factor, expected in ((1.0, True), (0.99 * enough, True), (1.01 * enough, False)):
-        found = more_than_chance(model.structure_tree_, model._clustering, points, factor=factor)
+        found = more_than_chance(model.structure_tree_, model._clustering, model._dimension, factor)
         assert found == expected, factor
 
 

@@ -1,4 +1,8 @@
-"""Is there more than one cluster? Chance alone makes dense and sparse places in any sample."""
+"""Is there more than one cluster? Chance alone makes dense and sparse places in any sample.
+
+How much chance explains depends on the dimension of the points, which takes a search for neighbours: it is given as a
+function and asked for where the answer depends on it.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,6 @@ from collections.abc import Callable
 import numpy as np
 
 from shade._arrays import BoolArray, FloatArray, IntArray
-from shade.density.dimension import intrinsic_dimension
 from shade.stability.selection import FlatClustering
 from shade.stability.structure_tree import StructureTree
 
@@ -16,29 +19,29 @@ FALLING, FEWEST = 6.0, 2.0
 
 
 def more_than_chance(
-    tree: StructureTree, clustering: FlatClustering, points: FloatArray, n_jobs: int | None = None, factor: float = 1.0
+    tree: StructureTree, clustering: FlatClustering, dimension: Callable[[], float], factor: float = 1.0
 ) -> bool:
-    """Whether the clusters of these points stand out by more than chance explains, or a factor of it."""
-    return stand_out(*mass_and_size(tree, clustering), points, n_jobs, factor)
+    """Whether clusters stand out by more than chance explains, or a factor of it."""
+    return stand_out(*mass_and_size(tree, clustering), dimension, factor)
 
 
 def firm_clusters(tree: StructureTree, clustering: FlatClustering, dimension: Callable[[], float]) -> BoolArray:
-    """Which clusters stand out by more than chance explains, each alone; `dimension` is asked where it matters."""
+    """Which clusters stand out by more than chance explains, each alone."""
     mass, size = mass_and_size(tree, clustering)
-    errors = mass / np.sqrt(np.maximum(size, 1))
-    if (errors >= enough_errors(1.0)).all():
-        return np.ones(len(errors), np.bool_)
+    return _enough(mass / np.sqrt(np.maximum(size, 1)), dimension, 1.0)
+
+
+def stand_out(mass: FloatArray, size: IntArray, dimension: Callable[[], float], factor: float) -> bool:
+    """The same as `more_than_chance` of clusters of which only mass and size are known."""
+    return bool(_enough(np.array(standard_errors(mass, size)), dimension, factor))
+
+
+def _enough(errors: FloatArray, dimension: Callable[[], float], factor: float) -> BoolArray:
+    enough = errors >= factor * enough_errors(1.0)  # what is enough for one dimension is enough for any
+    if enough.all():
+        return enough
     known = dimension()
-    return errors * known >= enough_errors(known)
-
-
-def stand_out(mass: FloatArray, size: IntArray, points: FloatArray, n_jobs: int | None, factor: float) -> bool:
-    """The same of clusters of which only mass and size are known."""
-    errors = standard_errors(mass, size)
-    if errors >= factor * enough_errors(1.0):  # what is enough for one dimension is enough for any
-        return True
-    dimension = intrinsic_dimension(points, n_jobs)
-    return errors * dimension >= factor * enough_errors(dimension)
+    return errors * known >= factor * enough_errors(known)
 
 
 def enough_errors(dimension: float) -> float:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
 from shade._arrays import BoolArray, FloatArray, IntArray
 from shade._distributed import arrays_from_first
 from shade._kernels import condense
+from shade.density.dimension import intrinsic_dimension
 from shade.stability.evidence import stand_out
 from shade.stability.selection import FlatClustering, find_branches, flatten_branches
 from shade.stability.structure_tree import StructureTree
@@ -43,7 +45,8 @@ def select_in_groups(
     for group in np.flatnonzero(np.bincount(own[parts], minlength=len(divided)) > 1):
         of_group = parts & (own == group)
         mass, size = tree.fall[of_group] * tree.size[of_group], tree.size[of_group]
-        divided[group] = stand_out(mass, size, points[groups == group], n_jobs, CLEARLY)
+        of_points = partial(intrinsic_dimension, points[groups == group], n_jobs)
+        divided[group] = stand_out(mass, size, of_points, CLEARLY)
     arrays_from_first(divided)  # all ranks count, or none
     if divided.any():
         divided &= count_clusters() > 1
