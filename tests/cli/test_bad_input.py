@@ -139,7 +139,7 @@ def test_damaged_and_malicious_model_files(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     bad = tmp_path / "bad.shade"
-    arguments = {"info": [], "predict": [table, "--missing", "mean", "-o", "labels.csv"], "report": ["--to", "r.html"]}
+    arguments = {"info": [], "predict": [table, "--missing", "mean", "-o", "labels.csv"], "report": ["-o", "r.html"]}
     for expected, data in bad_model_files((fitted / "model.shade").read_bytes()):
         bad.write_bytes(data)
         refused(4, expected, command, bad, *arguments[command])

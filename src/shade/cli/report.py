@@ -21,7 +21,10 @@ def report(
     data: Annotated[
         str | None, typer.Option("--data", help="The data of training, to show pictures and what sets clusters apart.")
     ] = None,
-    to: Annotated[Path | None, typer.Option(help="File to write; report.html beside the model if left out.")] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", "--to", help="File to write; report.html beside the model if left out."),
+    ] = None,
     title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
     quiet: QuietOption = False,
     **options: Any,
@@ -31,7 +34,7 @@ def report(
     with messages.warnings_as_lines():
         found = load_model(model)
         samples = None if data is None else read_for(found, data, DATA.take(options), messages)
-        path = to or model_file(model).parent / REPORT_NAME
+        path = output or model_file(model).parent / REPORT_NAME
 
         from shade.report import write_report
 

@@ -63,13 +63,7 @@ class ClusterTable:
                 self.places[key] = len(self.records)
                 self.records.append(self._describe(clustering, label, key))
             numbers.append(self.places[key])
-        if (labels[outside] < 0).all():
-            return {"clusters": numbers, "outside": None}
-        narrow = clustering.n_clusters <= NARROW
-        packed = (
-            pack(np.where(labels < 0, NARROW, labels)[outside], np.uint8) if narrow else pack(labels[outside], np.int32)
-        )
-        return {"clusters": numbers, "outside": packed, "narrow": narrow}
+        return {"clusters": numbers, **_pack_outside(labels[outside], clustering.n_clusters)}
 
     def _describe(self, clustering: FlatClustering, label: int, key: tuple[int, int]) -> dict[str, Any]:
         merges = self.tree.merges
@@ -210,6 +204,15 @@ def format_seconds(seconds: float) -> str:
 def pack(values: AnyArray, dtype: Any) -> str:
     """An array as base64 of little-endian numbers."""
     return base64.b64encode(np.ascontiguousarray(values, np.dtype(dtype).newbyteorder("<")).tobytes()).decode()
+
+
+def _pack_outside(labels: IntArray, n_clusters: int) -> dict[str, Any]:
+    """Labels of rows in no branch, in as few bytes as will do; none where all are noise."""
+    if (labels < 0).all():
+        return {"outside": None}
+    if n_clusters <= NARROW:
+        return {"outside": pack(np.where(labels < 0, NARROW, labels), np.uint8), "narrow": True}
+    return {"outside": pack(labels, np.int32), "narrow": False}
 
 
 def _versions(names: Iterable[str]) -> dict[str, str]:
