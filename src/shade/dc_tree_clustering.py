@@ -34,7 +34,7 @@ class DCTreeClustering(ClusterMixin, TreeClusteringMixin, BaseEstimator):  # typ
         the larger of twice that and half a percent of the points for "information".
     noise : {"embedding", "outliers"}, default="embedding"
         Whether all points in no chosen branch of the tree are noise, as in HDBSCAN, or only those that lie farther out
-        than others around the same cluster, as by default in SHADE.
+        than others around a cluster, as by default in SHADE.
     n_jobs : int, optional
         Number of threads; all cores if None. The result does not depend on it.
     device : str, default="auto"

@@ -91,7 +91,7 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         the paper. "data": those, and rows in a sparse background that the density tree of the data itself shows: an
         octave sparser than the rest, without clusters among them. Groups of the others that this tree shows beyond
         doubt are then kept apart, too. "outliers": that background, but of the rows between branches only those that
-        lie farther out than others around the same cluster; the rest are its outskirts, at a lower probability. Where
+        lie farther out than others around a cluster; the rest are its outskirts, at a lower probability. Where
         training follows the trees of batches, there is no tree of the data to ask.
     epochs : int, default=100
         Passes over the data.

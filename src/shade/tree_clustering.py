@@ -312,8 +312,8 @@ class TreeClusteringMixin:
         if groups.max() > 0:
             return select_in_groups(tree, groups, points, self._count_clusters_of_groups, self.n_jobs)
         clustering = select_clusters(tree)
-        chosen = self.selection == "information" and clustering.n_clusters > 1
-        if chosen and not more_than_chance(tree, clustering, self._dimension):
+        doubtful = self.selection == "information" and clustering.n_clusters > 1
+        if doubtful and not more_than_chance(tree, clustering, self._dimension):
             return select_n_clusters(tree, 1)
         return clustering
 
@@ -339,7 +339,7 @@ class TreeClusteringMixin:
         return clustering
 
     def _dimension(self) -> float:
-        """How many dimensions the points fill that are no background; found out once for all clusterings of them."""
+        """How many dimensions the points fill that are no background; found out when first asked."""
         if self._known_dimension is None:
             points, dense = self._training.points, ~self._background
             self._known_dimension = intrinsic_dimension(points if dense.all() else points[dense], self.n_jobs)

@@ -194,6 +194,16 @@ def test_rows_that_coincide_say_nothing_about_how_far_out_others_are() -> None:
     assert grow(nothing).n_clusters == nothing.n_clusters_
 
 
+def test_the_unit_of_distances_decides_nothing_where_rows_tie_with_a_quartile() -> None:
+    for seed in range(500):
+        distances = np.random.default_rng(seed).normal(size=13)
+        distances = np.append(distances, np.full(6, np.sort(distances)[3]))
+        for octaves in (-7, 3, 20):
+            shift = octaves * np.log(2.0)
+            moved = _end_of_outskirts(distances + shift) - shift
+            assert moved == pytest.approx(_end_of_outskirts(distances), abs=1e-6), seed
+
+
 def test_a_limit_that_is_known_is_kept() -> None:
     X, _ = touching()
     model = clusters_of(X, selection="branches", min_cluster_size=60)
@@ -206,15 +216,19 @@ def test_a_limit_that_is_known_is_kept() -> None:
 
 
 def test_a_chance_branch_has_no_wider_outskirts_than_the_others() -> None:
-    X = np.vstack([touching(seed)[0] * scale + 60.0 * seed for seed, scale in enumerate([1.0, 0.8, 1.1])])
+    pairs = [touching(seed)[0] * scale + 60.0 * seed for seed, scale in enumerate([1.0, 0.8, 1.1])]
+    remote = np.random.default_rng(5).normal(size=(300, 5)) + 900.0  # nothing around it tells where outskirts end
+    X = np.vstack([*pairs, remote])
     model = clusters_of(X, selection="branches", min_cluster_size=60)
-    tree, branches = model.structure_tree_, select_n_clusters(model.structure_tree_, 6)
+    tree, branches = model.structure_tree_, select_n_clusters(model.structure_tree_, 7)
     arguments = tree, branches, model._links, np.zeros(len(X), int)
     alone = by_branch(branches, with_outskirts(*arguments))
+    pair_labels = np.delete(np.arange(7), branches.labels[-1])
+    assert (alone[pair_labels] > branches.limit[pair_labels]).all()
     narrower = 0
-    for doubtful in range(6):
-        limits = by_branch(branches, with_outskirts(*arguments, np.arange(6) != doubtful))
-        usual = np.median(np.delete(alone, doubtful))
+    for doubtful in pair_labels:
+        limits = by_branch(branches, with_outskirts(*arguments, np.arange(7) != doubtful))
+        usual = np.median(alone[pair_labels[pair_labels != doubtful]])
         np.testing.assert_array_equal(np.delete(limits, doubtful), np.delete(alone, doubtful))
         assert limits[doubtful] == max(branches.limit[doubtful], min(alone[doubtful], usual))
         narrower += bool(branches.limit[doubtful] < limits[doubtful] < alone[doubtful])

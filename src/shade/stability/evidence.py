@@ -32,7 +32,7 @@ def firm_clusters(tree: StructureTree, clustering: FlatClustering, dimension: Ca
 
 
 def stand_out(mass: FloatArray, size: IntArray, dimension: Callable[[], float], factor: float) -> bool:
-    """The same as `more_than_chance` of clusters of which only mass and size are known."""
+    """What `more_than_chance` says of clusters with these masses and sizes."""
     return bool(_enough(np.array(standard_errors(mass, size)), dimension, factor))
 
 

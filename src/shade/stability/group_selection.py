@@ -45,8 +45,8 @@ def select_in_groups(
     for group in np.flatnonzero(np.bincount(own[parts], minlength=len(divided)) > 1):
         of_group = parts & (own == group)
         mass, size = tree.fall[of_group] * tree.size[of_group], tree.size[of_group]
-        of_points = partial(intrinsic_dimension, points[groups == group], n_jobs)
-        divided[group] = stand_out(mass, size, of_points, CLEARLY)
+        dimension = partial(intrinsic_dimension, points[groups == group], n_jobs)
+        divided[group] = stand_out(mass, size, dimension, CLEARLY)
     arrays_from_first(divided)  # all ranks count, or none
     if divided.any():
         divided &= count_clusters() > 1

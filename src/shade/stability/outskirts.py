@@ -19,7 +19,7 @@ from shade.stability.structure_tree import StructureTree
 
 WHISKER = 1.5  # Tukey's: what lies so many quartile ranges beyond the quartiles is far out
 CLEAR_VALLEY = 0.8  # of the lower of the heights on both sides of it
-BINS = 256
+BINS = 255  # odd, or the quartiles would lie on edges of bins, where rows tied with them fall on either side
 EQUAL = 1e-6  # distances of which the logarithms differ by less
 
 
@@ -35,7 +35,8 @@ def with_outskirts(
 
     A row outside leads to a cluster over links. It is one of its outskirts if it leaves the tree within the limit of
     the cluster. Rows of branches that were left out are not outside any cluster, but something else. A branch that
-    chance explains may be one of noise, which is sparser: its outskirts end where those of others do, or before.
+    chance explains may be one of noise, which is sparser: its outskirts end where those of firm clusters do by their
+    median, or before, and it has none where nothing lies around firm clusters.
 
     Parameters
     ----------
@@ -61,10 +62,12 @@ def with_outskirts(
     reached = follow_links(clustering.labels, links)
     reached[(clustering.labels < 0) & ~outside] = -1
     if limit is None:
-        limit = np.minimum(_ends_of_outskirts(clustering, reached, leaving, floor), np.nextafter(top, np.inf))
+        ends = _ends_of_outskirts(clustering, reached, leaving, floor)
         if firm is not None and not firm.all():
-            usual = float(np.median(limit[firm])) if firm.any() else 0.0
-            limit = np.where(firm, limit, np.maximum(clustering.limit, np.minimum(limit, usual)))
+            of_firm = ends[firm & (ends > 0.0)]
+            usual = float(np.median(of_firm)) if len(of_firm) else 0.0
+            ends = np.where(firm, ends, np.minimum(ends, usual))
+        limit = np.minimum(np.maximum(ends, clustering.limit), np.nextafter(top, np.inf))
     outskirts = outside & (reached >= 0) & (leaving < np.where(limit > clustering.limit, limit, 0.0)[reached])
     birth = np.clip(clustering.limit, floor, top)
     death = (1.0 - clustering.persistence) * birth
@@ -87,16 +90,16 @@ def _left_out(tree: StructureTree, clustering: FlatClustering) -> BoolArray:
 
 
 def _ends_of_outskirts(clustering: FlatClustering, reached: IntArray, leaving: FloatArray, floor: float) -> FloatArray:
-    """The distance beyond which rows that lead to a cluster are noise, for each of them; at least that of its birth."""
+    """The distance beyond which rows that lead to a cluster are noise, for each of them; 0 where no other row does."""
     by_label = np.argsort(reached, kind="stable")[np.sum(reached < 0) :]
-    ends = clustering.limit.copy()
+    ends = np.zeros(clustering.n_clusters)
     sizes = np.bincount(reached[by_label], minlength=clustering.n_clusters)
     for label, rows in enumerate(np.split(by_label, np.cumsum(sizes)[:-1])):
         if (clustering.labels[rows] < 0).any():
             distances = leaving[rows]
             apart = distances[distances > floor]  # rows that coincide tell nothing about how density falls
             if len(apart):
-                ends[label] = max(ends[label], np.exp(_end_of_outskirts(np.log(apart))))
+                ends[label] = np.exp(_end_of_outskirts(np.log(apart)))
     return ends
 
 
