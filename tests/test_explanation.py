@@ -61,6 +61,7 @@ def test_constant_columns_and_one_group_of_everything_tell_nothing() -> None:
     everything = explain_groups(X, [np.arange(6)])
     assert everything.effects.tolist() == [[0.0, 0.0]]
     assert np.isnan(everything.outside).all()
+    assert str(everything) == "cluster 0: x0 1, x1 2.5"  # there are no others to compare with
     half = explain_groups(X, [np.arange(3)])
     assert half.effects.tolist() == [[0.0, -1.0]]
 
@@ -94,5 +95,5 @@ def test_wrong_rows_text_and_numbers_are_told() -> None:
         explain_labels([[1.0], [2.0], [3.0]], labels, top=0)
     with pytest.raises(ValueError, match=r"The data must be numeric"):
         explain_labels([["a"], ["b"], ["c"]], labels)
-    with pytest.raises(ValueError, match=r"contains NaN in row 1"):
+    with pytest.raises(ValueError, match=r"contains NaN in row 1, column 'x0'"):
         explain_labels([[1.0], [np.nan], [3.0]], labels)

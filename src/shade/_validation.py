@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -125,7 +125,7 @@ def check_numeric(X: AnyArray) -> AnyArray:
         ) from None
 
 
-def check_finite(X: Any, place: Callable[[int], str] = "row {}".format) -> Any:
+def check_finite(X: Any, place: Callable[[int], str] = "row {}".format, names: Sequence[str] | None = None) -> Any:
     """Refuse NaN and infinity, naming the first place, in slices so that large data is not doubled."""
     if X.dtype.kind != "f":
         return X
@@ -136,9 +136,10 @@ def check_finite(X: Any, place: Callable[[int], str] = "row {}".format) -> Any:
         if bad.any():
             row, *rest = np.argwhere(bad)[0]
             value = "NaN" if np.isnan(part[(row, *rest)]) else "infinity"
+            column = ", ".join(map(str, rest)) if names is None else repr(str(names[rest[0]]))
             raise ValueError(
-                f"Input X contains {value} in {place(start + int(row))}, column {', '.join(map(str, rest))}: impute "
-                "the value or drop the row."
+                f"Input X contains {value} in {place(start + int(row))}, column {column}: impute the value or drop the "
+                "row."
             )
     return X
 

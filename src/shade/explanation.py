@@ -64,6 +64,8 @@ class Explanation:
 
     def _describe(self, cluster: int, place: int) -> str:
         feature = self.features[cluster, place]
+        if np.isnan(self.outside[cluster, place]):  # every row is in it
+            return f"{self.feature_names[feature]} {self.inside[cluster, place]:.4g}"
         return (
             f"{self.feature_names[feature]} {self.effects[cluster, feature]:+.2f} "
             f"({self.inside[cluster, place]:.4g}, others {self.outside[cluster, place]:.4g})"
@@ -107,7 +109,7 @@ def explain_groups(
     step = max(1, BLOCK // max(1, len(rows)))
     for start in range(0, rows.shape[1], step):
         block = slice(start, start + step)
-        columns = check_finite(np.asarray(rows[:, block], np.float64))
+        columns = check_finite(np.asarray(rows[:, block], np.float64), names=names[block])
         effects[:, block] = _deltas(rankdata(columns, axis=0), groups, sizes)
         shifts[:, block] = _shifts(columns, groups, sizes)
     # Many features may tell a group from the rest completely; then the one with the widest gap comes first.

@@ -43,7 +43,8 @@ def check_rows(estimator: Any, X: object, *, reset: bool) -> AnyArray:
     checked = validate_data(
         estimator, X, reset=reset, dtype="numeric", ensure_all_finite=False, ensure_min_samples=1, ensure_min_features=1
     )
-    rows: AnyArray = _validation.check_finite(_validation.check_numeric(checked))
+    names = getattr(estimator, "feature_names_in_", None)
+    rows: AnyArray = _validation.check_finite(_validation.check_numeric(checked), names=names)
     return rows
 
 

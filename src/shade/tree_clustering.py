@@ -177,7 +177,12 @@ class TreeClusteringMixin:
         return explain_labels(X, self.labels_, top=top, feature_names=names)
 
     def recluster(
-        self, *, min_points: int | None = None, n_clusters: int | None = None, distance: float | None = None
+        self,
+        *,
+        min_points: int | None = None,
+        min_cluster_size: int | None = None,
+        n_clusters: int | None = None,
+        distance: float | None = None,
     ) -> Self:
         """Another clustering of the same points, without training again.
 
@@ -185,6 +190,8 @@ class TreeClusteringMixin:
         ----------
         min_points : int, optional
             Build the tree anew for another density.
+        min_cluster_size : int, optional
+            Leave out smaller branches of the tree, or take in smaller ones than before.
         n_clusters : int, optional
             The most stable clustering with so many clusters.
         distance : float, optional
@@ -196,19 +203,25 @@ class TreeClusteringMixin:
             A fitted estimator with the other clustering; this one stays as it is.
         """
         check_is_fitted(self)
-        rules: dict[str, Rule] = {"min_points": Whole(2, optional=True), "n_clusters": Whole(1, optional=True)}
-        check_parameters({"min_points": min_points, "n_clusters": n_clusters}, rules, "recluster")
+        asked = {"min_points": min_points, "min_cluster_size": min_cluster_size, "n_clusters": n_clusters}
+        at_least_two: Rule = Whole(2, optional=True)
+        rules = {"min_points": at_least_two, "min_cluster_size": at_least_two, "n_clusters": Whole(1, optional=True)}
+        check_parameters(asked, rules, "recluster")
         if distance is not None:
             check_parameter("distance", distance, Real(0.0), "recluster")
         if n_clusters is not None and distance is not None:
             raise ValueError("The 'n_clusters' and 'distance' parameters of recluster exclude each other: give one.")
         other = copy.copy(self)
-        if min_points is not None and min_points != self.min_points:
-            _validation.check_min_points(min_points, len(self.labels_), 2, "recluster")
-            other.min_points = min_points
-            smallest = max(min_points, other._smallest(int(np.sum(~self._background))))
+        other.min_points = min_points or self.min_points
+        other.min_cluster_size = min_cluster_size or self.min_cluster_size
+        if (other.min_points, other.min_cluster_size) != (self.min_points, self.min_cluster_size):
+            _validation.check_min_points(other.min_points, len(self.labels_), 2, "recluster")
+            smallest = max(other.min_points, other._smallest(int(np.sum(~self._background))))
             other._groups = join_small_groups(self._groups, smallest, self._links)
-            other._build_trees(self._training.points)
+            if other.min_points == self.min_points and np.array_equal(other._groups, self._groups):
+                other.structure_tree_ = other._structure_of(other.dc_tree_)
+            else:
+                other._build_trees(self._training.points)
         tree = other.structure_tree_
         if n_clusters is not None:
             other._set_clustering(other._finish(tree, select_n_clusters(tree, n_clusters)))

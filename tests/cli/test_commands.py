@@ -54,6 +54,10 @@ def test_a_group_that_is_called_minus_one_is_a_group(tmp_path: Path) -> None:
     result = run("fit", tmp_path / "rows.csv", "-o", tmp_path / "out", *named)
     assert result.exit_code == 0, result.output
     assert json.loads((tmp_path / "out" / "summary.json").read_text())["data"]["agreement"]["adjusted_rand"] < 0.5
+    assert "clusters found  1" in result.stdout
+    assert "--n-clusters 2 shows where it would part first" in result.stderr  # one blob is one cluster
+    told = run("predict", tmp_path / "out", tmp_path / "rows.csv", "--drop", "group").stderr
+    assert "labelled 120 rows: 1 of 1 cluster, " in told
 
 
 def test_fit_keeps_results_and_messages_apart(table: Path, tmp_path: Path) -> None:
@@ -175,6 +179,11 @@ def test_recluster_chooses_other_clusters_from_the_same_tree(fitted: Path, tmp_p
     assert shade.load(tmp_path / "two" / "model.shade").n_clusters_ == 2
     by_file = rows_of(run("recluster", fitted / "model.shade", "--min-points", 8).stdout)
     assert by_file[5]["id"] == "5"
+    assert "2 clusters, " in printed.stderr
+    large = json.loads(run("recluster", fitted, "--min-cluster-size", 50, "--json").stdout)
+    assert large["parameters"]["min_cluster_size"] == large["chosen_by"]["min_cluster_size"] == 50
+    assert large["parameters"]["epochs"] == 3
+    assert min(large["cluster_sizes"]) >= 50
     assert run("recluster", fitted, "--distance", 0.5).exit_code == 0
 
 

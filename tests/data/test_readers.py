@@ -142,6 +142,15 @@ def test_a_column_that_counts_the_rows_is_pointed_out(tmp_path: Path) -> None:
     assert not read_samples(write(tmp_path / "b.csv", "n,x\n7,3\n9,1\n8,4\n")).notes
 
 
+def test_a_column_that_may_name_groups_is_told_of(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.csv", "a,b,Target\n1.5,7,0\n2.5,9,1\n0.5,2,1\n")
+    assert read_samples(path).notes == (
+        "column 'Target' is clustered by as any other: if it says which group a row is of, use --label Target",
+    )
+    assert read_samples(path, label="Target").notes == ()
+    assert read_samples(path, columns=["a", "b", "Target"]).notes == ()  # a model knows it
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

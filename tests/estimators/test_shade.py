@@ -358,6 +358,25 @@ def test_recluster_gives_another_clustering_and_leaves_this_one(fitted: tuple[SH
     assert model.min_points == 5
 
 
+@pytest.mark.parametrize("selection", ["information", "branches"])
+@pytest.mark.parametrize("settings", [None, QUICK])
+def test_recluster_by_size_is_the_fit_with_that_size(tmp_path: Path, selection: str, settings: dict | None) -> None:
+    X, _ = blobs(400)
+    X = np.vstack([X, np.random.default_rng(1).normal(size=(30, X.shape[1])) + 25.0])
+    maker = DCTreeClustering(selection=selection) if settings is None else SHADE(**settings, selection=selection)
+    small = clone(maker).set_params(min_cluster_size=15).fit(X)
+    large = clone(maker).set_params(min_cluster_size=60).fit(X)
+    found = small.recluster(min_cluster_size=60)
+    if settings is None:
+        assert small.n_clusters_ > found.n_clusters_
+    assert np.array_equal(found.labels_, large.labels_)
+    assert np.array_equal(found.predict(X), found.labels_)
+    assert (found.min_cluster_size, small.min_cluster_size) == (60, 15)
+    found.save(tmp_path / "large.shade")
+    assert np.array_equal(shade.load(tmp_path / "large.shade").labels_, large.labels_)
+    assert small.recluster(min_cluster_size=1000).n_clusters_ <= 1
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
@@ -374,6 +393,16 @@ def test_recluster_says_what_it_wants(
 ) -> None:
     with pytest.raises(ValueError, match=sentence):
         fitted[0].recluster(**arguments)
+
+
+def test_a_missing_value_is_named_by_its_column() -> None:
+    frame = pd.DataFrame(blobs(60)[0]).add_prefix("column ")
+    frame.iloc[3, 2] = np.nan
+    for model in (SHADE(**QUICK), DCTreeClustering()):
+        with pytest.raises(ValueError, match=r"contains NaN in row 3, column 'column 2': impute"):
+            model.fit(frame)
+        with pytest.raises(ValueError, match=r"contains NaN in row 3, column 2: impute"):
+            model.fit(frame.to_numpy())
 
 
 def test_assign_noise_leaves_no_noise_and_labels_as_they_are() -> None:

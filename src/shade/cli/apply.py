@@ -44,8 +44,11 @@ def predict(
         except ValueError as error:
             raise error if isinstance(error, ShadeError) else DataError(f"{samples.source}: {error}") from None
         write_table({"id": samples.ids, "label": labels, "outlier_score": scores}, output)
-        noise = float((labels < 0).mean())
-        messages.say(f"labelled {len(labels)} rows: {found.n_clusters_} clusters, {noise:.1%} noise")
+        from shade.data.samples import counted
+
+        used, noise = len(set(labels.tolist()) - {-1}), float((labels < 0).mean())
+        of_all = f"{used} of {counted(found.n_clusters_, 'cluster')}"
+        messages.say(f"labelled {counted(len(labels), 'row')}: {of_all}, {noise:.1%} noise")
 
 
 @with_options(DATA)
@@ -72,6 +75,7 @@ def recluster(
     model: ModelArgument,
     n_clusters: Annotated[int | None, typer.Option(help="The most stable clustering with so many clusters.")] = None,
     min_points: Annotated[int | None, typer.Option(help="Build the tree anew for another density.")] = None,
+    min_cluster_size: Annotated[int | None, typer.Option(help="Fewest rows of a branch of the tree.")] = None,
     distance: Annotated[float | None, typer.Option(help="Cut the tree at a distance, as DBSCAN* does.")] = None,
     output: Annotated[
         Path | None,
@@ -84,25 +88,37 @@ def recluster(
     """Choose other clusters from the tree of a model, without training again."""
     from contextlib import nullcontext
 
-    if n_clusters is None and min_points is None and distance is None:
-        raise UsageError("say which clustering: --n-clusters, --min-points or --distance.")
+    from shade.data.samples import counted
+
+    asked = {
+        "n_clusters": n_clusters, "min_points": min_points, "min_cluster_size": min_cluster_size, "distance": distance,
+    }  # fmt: skip
+    if all(value is None for value in asked.values()):
+        raise UsageError("say which clustering: --n-clusters, --min-points, --min-cluster-size or --distance.")
     messages = Messages(quiet=quiet)
     with nullcontext(None) if output is None else new_folder(output, overwrite=overwrite) as folder:
         found = load_model(model)
         try:
-            other = found.recluster(n_clusters=n_clusters, min_points=min_points, distance=distance)
+            other = found.recluster(**asked)
         except ValueError as error:
             raise error if isinstance(error, ShadeError) else UsageError(str(error)) from None
-        from shade.cli.results import describe_clusters, labels_table, show_results, write_results
+        from shade.cli.results import (
+            describe_clusters,
+            describe_parameters,
+            labels_table,
+            show_results,
+            write_results,
+        )
 
         ids = _ids_beside(model, len(other.labels_))
-        summary = {**describe_clusters(other), "parameters": {"min_points": other.min_points}}
-        summary["chosen_by"] = {"n_clusters": n_clusters, "min_points": min_points, "distance": distance}
+        summary = {**describe_clusters(other), "parameters": describe_parameters(other)}
+        summary["chosen_by"] = asked
         if folder is not None and output is not None:
             with writing(output):
                 write_results(other, folder, ids, summary, None, messages)
     if output is None and not as_json:
         write_table(labels_table(other, ids), None)
+        messages.say(f"{counted(other.n_clusters_, 'cluster')}, {summary['n_noise'] / len(ids):.1%} noise")
     else:
         show_results(summary, output, as_json=as_json)
 

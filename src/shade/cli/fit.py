@@ -61,6 +61,11 @@ def fit(
             raise
     _checkpoint_of(output).unlink(missing_ok=True)
     show_results(summary, output, as_json=as_json)
+    if summary["n_clusters"] == 1:
+        messages.say(
+            f"note: one cluster, as nothing in it stands out clearly; shade recluster {output} --n-clusters 2 shows where "
+            "it would part first"
+        )
 
 
 def read_and_tell(data: str, options: dict[str, Any], messages: Messages) -> Samples:
@@ -159,9 +164,8 @@ def _train(samples: Samples, parameters: dict[str, Any], fitting: dict[str, Any]
 
 def _summarise(model: SHADE, samples: Samples, seconds: float) -> dict[str, Any]:
     from shade import __version__
-    from shade.cli.results import describe_clusters, describe_samples
+    from shade.cli.results import describe_clusters, describe_parameters, describe_samples
 
-    parameters = {name: value for name, value in model.get_params().items() if name not in MODEL.left_out}
     losses = {name: value for name, value in model.history_[-1].items() if name.endswith("loss")}
     return {
         "shade": __version__,
@@ -170,6 +174,6 @@ def _summarise(model: SHADE, samples: Samples, seconds: float) -> dict[str, Any]
         "networks": model.n_networks_,
         "epochs": max(record["epoch"] for record in model.history_),
         "losses": losses,
-        "parameters": parameters,
+        "parameters": describe_parameters(model),
         "data": describe_samples(samples, model),
     }

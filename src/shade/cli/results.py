@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shade.cli.messages import Messages
+from shade.cli.options import MODEL
 from shade.cli.output import (
     EMBEDDING_NAME,
     LABELS_NAME,
@@ -45,6 +46,11 @@ def describe_clusters(model: Any) -> dict[str, Any]:
         "cluster_sizes": np.bincount(labels[labels >= 0], minlength=model.n_clusters_).tolist(),
         "cluster_persistence": [float(value) for value in np.round(model.cluster_persistence_, 6)],
     }
+
+
+def describe_parameters(model: Any) -> dict[str, Any]:
+    """The settings of a model that the command line knows, for summary.json."""
+    return {name: value for name, value in model.get_params(deep=False).items() if name not in MODEL.left_out}
 
 
 def describe_samples(samples: Samples, model: SHADE) -> dict[str, Any]:

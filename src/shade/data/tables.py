@@ -24,6 +24,7 @@ PACKED = {".gz": "gzip", ".bz2": "bz2"}
 HEAD_BYTES = 1 << 20
 BYTES_A_CELL = 32  # beside the text, while a csv is read and made a matrix; 25 to 32 were measured
 NAMES_OF_ROW_NUMBERS = {"", "id", "index", "row", "rowid", "row_id", "unnamed: 0"}
+NAMES_OF_GROUPS = {"class", "cluster", "ground_truth", "label", "labels", "target", "truth"}
 
 
 @dataclass(frozen=True)
@@ -153,6 +154,8 @@ def samples_of_table(
         raise DataError(f"{source} has no column of numbers left to cluster by, out of {len(names)} columns.")
     rows = to_matrix(table, features)
     told += [_row_number_note(name) for name, column in zip(features, rows.T, strict=True) if _counts(name, column)]
+    if columns is None:
+        told += [_group_note(name) for name in features if name.strip().lower() in NAMES_OF_GROUPS]
     return Samples(
         rows=rows,
         kind="table",
@@ -233,6 +236,10 @@ def _counts(name: str, column: AnyArray) -> bool:
 
 def _row_number_note(name: str) -> str:
     return f"column {name!r} looks like a number of the row, not a measurement: consider --id {_quoted(name)}"
+
+
+def _group_note(name: str) -> str:
+    return f"column {name!r} is clustered by as any other: if it says which group a row is of, use --label {_quoted(name)}"
 
 
 def _with_examples(table: Any, names: list[str]) -> str:

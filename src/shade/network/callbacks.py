@@ -83,19 +83,27 @@ class EarlyStopping(Callback):
 
 
 class EpochLines(Callback):
-    """A line an epoch on standard error (verbose=2)."""
+    """A line an epoch on standard error (verbose=2), or about `most` lines in all."""
 
-    def __init__(self, name: str = "") -> None:
+    def __init__(self, name: str = "", most: int | None = None) -> None:
         self._name = name
+        self._most = most
+        self._every = 1
+
+    def on_train_begin(self, epochs: int) -> None:
+        """Choose the epochs to tell of."""
+        self._every = 1 if self._most is None else max(1, epochs // self._most)
 
     def on_epoch_end(self, record: EpochRecord) -> None:
         """Write the record."""
+        if record["epoch"] % self._every:
+            return
         losses = ", ".join(f"{name.replace('_', ' ')} {record[name]:.4g}" for name in record if "loss" in name)
         sys.stderr.write(f"{self._name}epoch {record['epoch']:.0f}: {losses} ({record['seconds']:.2f} s)\n")
 
     def of_network(self, network: int, networks: int) -> Callback:
         """Say which network a line is of."""
-        return self if networks == 1 else EpochLines(f"network {network + 1}, ")
+        return self if networks == 1 else EpochLines(f"network {network + 1}, ", self._most)
 
 
 class SharedBars:
@@ -126,7 +134,7 @@ class SharedBars:
 
 
 class ProgressBar(Callback):
-    """A bar with epoch, losses and time left on standard error (verbose=1); silent where that is no terminal."""
+    """A bar with epoch, losses and time left on standard error; silent where that is no terminal."""
 
     def __init__(self, bars: SharedBars | None = None, name: str = "training") -> None:
         self._bars = bars or SharedBars(_make_progress)
@@ -202,4 +210,6 @@ def as_callback(callback: object) -> Callback:
 
 def verbosity_callbacks(verbose: int) -> list[Callback]:
     """The callbacks that the 'verbose' parameter stands for."""
-    return [] if verbose <= 0 else [ProgressBar()] if verbose == 1 else [EpochLines()]
+    if verbose == 1:
+        return [ProgressBar() if sys.stderr.isatty() else EpochLines(most=10)]  # notebooks and files show no bar
+    return [] if verbose <= 0 else [EpochLines()]
