@@ -63,8 +63,8 @@ def fit(
     show_results(summary, output, as_json=as_json)
     if summary["n_clusters"] == 1:
         messages.say(
-            f"note: one cluster, as nothing in it stands out clearly; shade recluster {output} --n-clusters 2 shows where "
-            "it would part first"
+            f"note: one cluster, as nothing in it stands out clearly; shade recluster {output} --n-clusters 2 shows "
+            "where it would part first"
         )
 
 

@@ -239,7 +239,8 @@ def _row_number_note(name: str) -> str:
 
 
 def _group_note(name: str) -> str:
-    return f"column {name!r} is clustered by as any other: if it says which group a row is of, use --label {_quoted(name)}"
+    use = f"--label {_quoted(name)}"
+    return f"column {name!r} is clustered by as any other: if it says which group a row is of, use {use}"
 
 
 def _with_examples(table: Any, names: list[str]) -> str:
