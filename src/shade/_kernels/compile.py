@@ -16,7 +16,7 @@ from numba.core import event
 
 Kernel = Callable[..., Any]
 
-_MESSAGE = "Compiling shade's kernels, which takes some seconds once; they are kept on disk for later runs."
+_MESSAGE = "Compiling kernels that are needed for the first time, some seconds; they are kept on disk for later runs."
 
 
 def kernel(function: Kernel, **options: Any) -> Kernel:

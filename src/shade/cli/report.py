@@ -33,6 +33,8 @@ def report(
     messages = Messages(quiet=quiet)
     with messages.warnings_as_lines():
         found = load_model(model)
+        if data is None:
+            messages.say("note: without --data the report knows no features, pictures or names of rows")
         samples = None if data is None else read_for(found, data, DATA.take(options), messages)
         path = output or model_file(model).parent / REPORT_NAME
 
