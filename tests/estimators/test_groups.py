@@ -56,6 +56,9 @@ def test_other_clusterings_and_files_keep_the_groups(fitted: Fitted, tmp_path: P
     coarse = model.recluster(min_points=20)  # needs 40 rows: a group of 30 is none
     assert coarse.n_clusters_ == 3
     assert np.bincount(coarse.labels_ + 1).min() >= 40
+    by_size = model.recluster(min_cluster_size=40)
+    assert by_size.n_clusters_ == 3
+    others += [by_size, model.recluster(min_cluster_size=20), model.recluster(min_cluster_size=900)]
     others += [coarse, model.recluster(min_points=450), coarse.recluster(min_points=5), coarse.recluster(n_clusters=3)]
     for other in others:
         assert np.array_equal(other.predict(X), other.labels_)
