@@ -9,6 +9,7 @@ from typing import Any
 from torch import nn
 
 from shade._errors import DeviceError, ModelFileError
+from shade._result_folder import model_path
 from shade.dc_tree_clustering import DCTreeClustering
 from shade.estimator import SHADE
 from shade.model_file import read_model_file
@@ -21,6 +22,7 @@ def load(path: str | PathLike[str], *, network: nn.Module | None = None, device:
     Parameters
     ----------
     path : str or path
+        A file, or the folder that `shade fit` wrote.
     network : torch module, optional
         Needed where the model was trained with a module of your own: one of the same kind, whose weights are replaced.
     device : str, default="auto"
@@ -30,7 +32,7 @@ def load(path: str | PathLike[str], *, network: nn.Module | None = None, device:
     -------
     SHADE or DCTreeClustering
     """
-    contents = read_model_file(path)
+    contents = read_model_file(model_path(path))
     try:
         deep = contents.description.get("estimator") == "SHADE"
         kind: Any = SHADE if deep else DCTreeClustering

@@ -11,6 +11,7 @@ from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
 import shade
+from shade._errors import ModelFileError
 from tests.cli.commands import QUICK, run
 
 
@@ -177,6 +178,9 @@ def test_recluster_chooses_other_clusters_from_the_same_tree(fitted: Path, tmp_p
     assert json.loads(written.stdout)["n_clusters"] == 2
     assert (tmp_path / "two" / "labels.csv").read_text() == printed.stdout
     assert shade.load(tmp_path / "two" / "model.shade").n_clusters_ == 2
+    assert shade.load(tmp_path / "two").n_clusters_ == 2
+    with pytest.raises(ModelFileError, match=r"The folder .* holds no model.shade"):
+        shade.load(tmp_path)
     by_file = rows_of(run("recluster", fitted / "model.shade", "--min-points", 8).stdout)
     assert by_file[5]["id"] == "5"
     assert "2 clusters, " in printed.stderr

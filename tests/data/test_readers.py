@@ -187,6 +187,7 @@ def test_names_that_are_no_columns_are_told(tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", PEOPLE)
     for option, given in (("label", "kind"), ("id", "kind"), ("drop", ["kind"])):
         assert f"has no column 'kind' for --{option}. It has 'id', 'height'" in message(path, **{option: given})
+    assert message(path, drop=["id,height"]).endswith("Give --drop once for each column.")
 
 
 def test_tables_without_names_are_read_when_told(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from shade.cli.exit_codes import UsageError
 from shade.cli.fit import read_and_tell
 from shade.cli.messages import Messages
 from shade.cli.options import DATA, with_options
-from shade.cli.output import LABELS_NAME, MODEL_NAME, check_table_name, new_folder, write_table, writing
+from shade.cli.output import LABELS_NAME, check_table_name, new_folder, write_table, writing
 
 if TYPE_CHECKING:
     from shade._arrays import AnyArray
@@ -128,18 +128,9 @@ def load_model(path: Path) -> Any:
     from shade.loading import load
 
     try:
-        return load(model_file(path))
+        return load(path)
     except OSError as error:
         raise ModelFileError(f"{path} cannot be read: {error.strerror or error}.") from None
-
-
-def model_file(path: Path) -> Path:
-    """The file itself, or the one in a folder of results."""
-    if path.is_dir():
-        if not (path / MODEL_NAME).exists():
-            raise ModelFileError(f"The folder {path} holds no {MODEL_NAME}.")
-        return path / MODEL_NAME
-    return path
 
 
 def read_for(model: Any, data: str, options: dict[str, Any], messages: Messages) -> Samples:

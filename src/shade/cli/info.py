@@ -12,12 +12,12 @@ from shade.cli.arguments import JsonOption, ModelArgument
 
 def info(model: ModelArgument, as_json: JsonOption = False) -> None:
     """Check a model file and tell what it holds."""
-    from shade.cli.apply import model_file
+    from shade._result_folder import model_path
     from shade.cli.output import write_json
     from shade.model_file import read_model_file
     from shade.saved_state import describe_model
 
-    path = model_file(model)
+    path = model_path(model)
     try:
         described = describe_model(read_model_file(path))
         described["bytes"] = path.stat().st_size

@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shade._errors import OutputError
+from shade._result_folder import MODEL_NAME
 
 if TYPE_CHECKING:
     from shade._arrays import AnyArray
 
-MODEL_NAME, LABELS_NAME, EMBEDDING_NAME, SUMMARY_NAME = "model.shade", "labels.csv", "embedding.npy", "summary.json"
+LABELS_NAME, EMBEDDING_NAME, SUMMARY_NAME = "labels.csv", "embedding.npy", "summary.json"
 REPORT_NAME = "report.html"
 RESULT_NAMES = (MODEL_NAME, LABELS_NAME, EMBEDDING_NAME, SUMMARY_NAME, REPORT_NAME)
 TABLE_SUFFIXES = (".csv", ".npy", ".parquet")

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from shade.cli.apply import load_model, model_file, read_for
+from shade._result_folder import model_path
+from shade.cli.apply import load_model, read_for
 from shade.cli.arguments import ModelArgument, QuietOption
 from shade.cli.messages import Messages
 from shade.cli.options import DATA, with_options
@@ -36,7 +37,7 @@ def report(
         if data is None:
             messages.say("note: without --data the report knows no features, pictures or names of rows")
         samples = None if data is None else read_for(found, data, DATA.take(options), messages)
-        path = output or model_file(model).parent / REPORT_NAME
+        path = output or model_path(model).parent / REPORT_NAME
 
         from shade.report import write_report
 

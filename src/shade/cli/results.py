@@ -6,12 +6,12 @@ from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shade._result_folder import MODEL_NAME
 from shade.cli.messages import Messages
 from shade.cli.options import MODEL
 from shade.cli.output import (
     EMBEDDING_NAME,
     LABELS_NAME,
-    MODEL_NAME,
     REPORT_NAME,
     SUMMARY_NAME,
     write_json,

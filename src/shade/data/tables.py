@@ -174,7 +174,10 @@ def check_names(source: str, names: list[str], label: str | None, id: str | None
         raise DataError(f"{source} has several columns of one name: {enumerate_names(twice)}. Rename them.")
     for option, wanted in [("--label", label), ("--id", id), *(("--drop", name) for name in drop)]:
         if wanted is not None and wanted not in names:
-            raise DataError(f"{source} has no column {wanted!r} for {option}. It has {enumerate_names(names, 20)}.")
+            several = " Give --drop once for each column." if option == "--drop" and "," in wanted else ""
+            raise DataError(
+                f"{source} has no column {wanted!r} for {option}. It has {enumerate_names(names, 20)}.{several}"
+            )
 
 
 def known_columns(source: str, found: list[str], columns: Sequence[str], notes: list[str]) -> list[str]:
