@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.mark.skipif(sys.platform != "linux", reason="bounds memory by Linux's means")
 def test_mutated_files_are_refused_or_harmless(tmp_path: Path) -> None:
     """All of them: python -m tests.estimators.mutations 2000."""
-    command = [sys.executable, "-m", "tests.estimators.mutations", "400"]
+    command = [sys.executable, "-m", "tests.estimators.mutations", "200"]
     environment = unmeasured(PYTHONPATH=os.pathsep.join([str(ROOT / "src"), str(ROOT)]))
     finished = subprocess.run(
         command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=600
@@ -26,6 +26,6 @@ def test_mutated_files_are_refused_or_harmless(tmp_path: Path) -> None:
     assert result["failures"] == []
     assert result["grown_bytes"] < 2**30
     for counts in result["counts"].values():
-        assert counts["damaged"] + counts["forged"] >= 400
-        assert counts["refused"] > 250
+        assert counts["damaged"] + counts["forged"] >= 200
+        assert counts["refused"] > 120
         assert counts.get("another model", 0) <= 3  # all of them with one bit of a weight changed
