@@ -1,4 +1,9 @@
-"""Errors and warnings that users see."""
+"""Errors and warnings that users see, and what becomes of an estimator that meets one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 
 class ShadeError(Exception):
@@ -39,3 +44,15 @@ class CheckpointError(ShadeError, ValueError):
 
 class ShadeWarning(UserWarning):
     """Something a user should know about a result that is valid all the same."""
+
+
+@contextmanager
+def unchanged_on_error(estimator: object) -> Iterator[None]:
+    """Put an estimator back as it was if its fit fails or is interrupted."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise

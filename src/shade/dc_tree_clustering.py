@@ -9,10 +9,11 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from shade import _validation
 from shade._arrays import FloatArray
 from shade._distributed import process_group
+from shade._errors import unchanged_on_error
 from shade._parallel import tree_device
 from shade._validation import Choice, Rule, check_parameters
 from shade.row_checks import check_rows
-from shade.tree_clustering import CLUSTERING_RULES, TreeClusteringMixin, unchanged_on_error
+from shade.tree_clustering import CLUSTERING_RULES, TreeClusteringMixin
 
 RULES: dict[str, Rule] = {**CLUSTERING_RULES, "noise": Choice(("embedding", "outliers"))}
 

@@ -16,6 +16,7 @@ from torch import nn
 from shade import _validation
 from shade._arrays import FloatArray, SingleArray
 from shade._distributed import gather_shares, process_group, share_of
+from shade._errors import unchanged_on_error
 from shade._files import new_array_file
 from shade._parallel import resolve_device
 from shade._validation import Choice, Real, Rule, Whole, check_parameters
@@ -27,7 +28,7 @@ from shade.network.autoencoders import check_network, shape_for_network
 from shade.network.callbacks import as_callback
 from shade.row_checks import check_samples
 from shade.training import begin_training, count_networks, plan_training, train
-from shade.tree_clustering import CLUSTERING_RULES, TreeClusteringMixin, unchanged_on_error
+from shade.tree_clustering import CLUSTERING_RULES, TreeClusteringMixin
 
 RULES: dict[str, Rule] = {
     **CLUSTERING_RULES,

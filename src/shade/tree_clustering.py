@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass
 from os import PathLike
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from shade import _validation
@@ -19,7 +17,7 @@ from shade._arrays import BoolArray, FloatArray, IntArray, SingleArray
 from shade._errors import ShadeWarning
 from shade._extras import need
 from shade._parallel import tree_device
-from shade._validation import Choice, Real, Rule, Whole, check_parameter, check_parameters
+from shade._validation import Choice, Real, Rule, Whole, check_parameter
 from shade.density.dc_tree import DCTree
 from shade.density.dimension import intrinsic_dimension
 from shade.density.grouped_tree import grouped_spanning_tree
@@ -203,10 +201,10 @@ class TreeClusteringMixin:
             A fitted estimator with the other clustering; this one stays as it is.
         """
         check_is_fitted(self)
-        asked = {"min_points": min_points, "min_cluster_size": min_cluster_size, "n_clusters": n_clusters}
-        at_least_two: Rule = Whole(2, optional=True)
-        rules = {"min_points": at_least_two, "min_cluster_size": at_least_two, "n_clusters": Whole(1, optional=True)}
-        check_parameters(asked, rules, "recluster")
+        for name, value, least in (
+            ("min_points", min_points, 2), ("min_cluster_size", min_cluster_size, 2), ("n_clusters", n_clusters, 1),
+        ):  # fmt: skip
+            check_parameter(name, value, Whole(least, optional=True), "recluster")
         if distance is not None:
             check_parameter("distance", distance, Real(0.0), "recluster")
         if n_clusters is not None and distance is not None:
@@ -224,11 +222,10 @@ class TreeClusteringMixin:
                 other._build_trees(self._training.points)
         tree = other.structure_tree_
         if n_clusters is not None:
-            other._set_clustering(other._finish(tree, select_n_clusters(tree, n_clusters)))
-        elif distance is not None:
-            other._set_clustering(other._finish(tree, cut_at_distance(tree, distance)))
+            chosen = select_n_clusters(tree, n_clusters)
         else:
-            other._set_clustering(other._finish(tree, other._select()))
+            chosen = other._select() if distance is None else cut_at_distance(tree, distance)
+        other._set_clustering(other._finish(tree, chosen))
         return other
 
     def to_frame(self, ids: object = None, *, embedding: bool = False) -> pandas.DataFrame:
@@ -388,15 +385,3 @@ class TreeClusteringMixin:
 
     def _attach(self, X: object) -> Attachment:
         return join_attachments([self._training.attach(points, self.n_jobs) for points in self._points_of(X)])
-
-
-@contextmanager
-def unchanged_on_error(estimator: BaseEstimator) -> Iterator[None]:
-    """Put an estimator back as it was if its fit fails or is interrupted."""
-    before = dict(vars(estimator))
-    try:
-        yield
-    except BaseException:
-        vars(estimator).clear()
-        vars(estimator).update(before)
-        raise

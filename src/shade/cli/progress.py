@@ -7,7 +7,15 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from shade.network.callbacks import Callback, EpochRecord, ProgressBar, SharedBars, describe_losses, name_network
+from shade.network.callbacks import (
+    Callback,
+    EpochRecord,
+    ProgressBar,
+    SharedBars,
+    describe_losses,
+    is_one_of_few,
+    name_network,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -123,7 +131,7 @@ class _Lines(Callback):
 
     def on_epoch_end(self, record: EpochRecord) -> None:
         epoch = int(record["epoch"])
-        if epoch % max(1, self._epochs // LINES) == 0 or epoch == self._epochs:
+        if is_one_of_few(epoch, self._epochs, LINES):
             left = (time.monotonic() - self._started) / epoch * (self._epochs - epoch)
             self._stages.say(
                 f"{self._name}: epoch {epoch}/{self._epochs}, {describe_losses(record)}, {left:.0f} s left"

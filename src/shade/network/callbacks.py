@@ -88,15 +88,15 @@ class EpochLines(Callback):
     def __init__(self, name: str = "", most: int | None = None) -> None:
         self._name = name
         self._most = most
-        self._every = 1
+        self._epochs = 0
 
     def on_train_begin(self, epochs: int) -> None:
-        """Choose the epochs to tell of."""
-        self._every = 1 if self._most is None else max(1, epochs // self._most)
+        """Know how many there are to choose from."""
+        self._epochs = epochs
 
     def on_epoch_end(self, record: EpochRecord) -> None:
         """Write the record."""
-        if record["epoch"] % self._every:
+        if self._most is not None and not is_one_of_few(int(record["epoch"]), self._epochs, self._most):
             return
         losses = ", ".join(f"{name.replace('_', ' ')} {record[name]:.4g}" for name in record if "loss" in name)
         sys.stderr.write(f"{self._name}epoch {record['epoch']:.0f}: {losses} ({record['seconds']:.2f} s)\n")
@@ -169,6 +169,11 @@ class ProgressBar(Callback):
 def name_network(network: int, networks: int) -> str:
     """What is being trained, in words."""
     return "training" if networks == 1 else f"training {network + 1} of {networks}"
+
+
+def is_one_of_few(epoch: int, epochs: int, most: int) -> bool:
+    """Whether an epoch is one of about so many, evenly spread, or the last."""
+    return epoch % max(1, epochs // most) == 0 or epoch == epochs
 
 
 def describe_losses(record: EpochRecord) -> str:

@@ -63,10 +63,8 @@ def with_outskirts(
     reached[(clustering.labels < 0) & ~outside] = -1
     if limit is None:
         ends = _ends_of_outskirts(clustering, reached, leaving, floor)
-        if firm is not None and not firm.all():
-            of_firm = ends[firm & (ends > 0.0)]
-            usual = float(np.median(of_firm)) if len(of_firm) else 0.0
-            ends = np.where(firm, ends, np.minimum(ends, usual))
+        if firm is not None:
+            ends = _limited_by_firm(ends, firm)
         limit = np.minimum(np.maximum(ends, clustering.limit), np.nextafter(top, np.inf))
     outskirts = outside & (reached >= 0) & (leaving < np.where(limit > clustering.limit, limit, 0.0)[reached])
     birth = np.clip(clustering.limit, floor, top)
@@ -101,6 +99,13 @@ def _ends_of_outskirts(clustering: FlatClustering, reached: IntArray, leaving: F
             if len(apart):
                 ends[label] = np.exp(_end_of_outskirts(np.log(apart)))
     return ends
+
+
+def _limited_by_firm(ends: FloatArray, firm: BoolArray) -> FloatArray:
+    """The same for firm clusters, and for others at most the median of theirs; 0 where nothing is around those."""
+    known = ends[firm & (ends > 0.0)]
+    usual = float(np.median(known)) if len(known) else 0.0
+    return np.where(firm, ends, np.minimum(ends, usual))
 
 
 def _end_of_outskirts(distances: FloatArray) -> float:
