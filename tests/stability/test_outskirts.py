@@ -183,6 +183,16 @@ def test_only_a_clear_valley_is_an_end(apart: float, valley: bool) -> None:
         assert _end_of_outskirts(distances) == pytest.approx(apart / 2, abs=0.05)
 
 
+@pytest.mark.parametrize(("near", "valley"), [(150, False), (400, True)])
+def test_a_valley_around_a_small_core_is_no_end(near: int, valley: bool) -> None:
+    """Where most rows of a cluster are beyond a valley, they are the cluster."""
+    rng = np.random.default_rng(0)
+    distances = np.append(rng.normal(0.0, 0.05, near), rng.normal(0.6, 0.2, 1000 - near))
+    low, high = np.percentile(distances, [25, 75])
+    end = _end_of_outskirts(distances)
+    assert 0.1 < end < 0.3 if valley else end == high + 1.5 * (high - low)
+
+
 def test_rows_that_coincide_say_nothing_about_how_far_out_others_are() -> None:
     X, far = with_noise(1, 40)
     repeated = np.vstack([X, np.repeat(X[~far][::6], 5, axis=0)])

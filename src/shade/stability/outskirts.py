@@ -111,7 +111,8 @@ def _limited_by_firm(ends: FloatArray, firm: BoolArray) -> FloatArray:
 def _end_of_outskirts(distances: FloatArray) -> float:
     """The logarithm of the distance beyond which a row is noise, from those of all rows that lead to a cluster.
 
-    It lies in a valley between two kinds of distances where there is one, else where a row is far out.
+    It lies in a valley between two kinds of distances where there is one, else where a row is far out. A valley with
+    less than a quarter of the rows on its near side parts the core of a cluster from the rest of it.
     """
     low, high = np.percentile(distances, [25, 75])
     if high - low < EQUAL:
@@ -123,7 +124,8 @@ def _end_of_outskirts(distances: FloatArray) -> float:
     density = gaussian_filter1d(counts.astype(float), width / (edges[1] - edges[0]), mode="constant")
     sides = np.minimum(np.maximum.accumulate(density), np.maximum.accumulate(density[::-1])[::-1])
     depth = np.divide(density, sides, out=np.ones(BINS), where=sides > 1e-9 * density.max())
-    deepest = int(np.argmin(depth))
+    first = int(np.searchsorted(edges, low))
+    deepest = first + int(np.argmin(depth[first:]))
     return float((edges[deepest] + edges[deepest + 1]) / 2 if depth[deepest] < CLEAR_VALLEY else ends[1])
 
 
