@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from os import PathLike
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Literal, Self, overload
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -29,6 +29,7 @@ from shade.stability.assignment import (
     assign_nearest,
     join_attachments,
     label_new_points,
+    strengths_of_new_points,
 )
 from shade.stability.assignment import score_new_points as score_attached
 from shade.stability.evidence import firm_clusters, more_than_chance
@@ -82,7 +83,13 @@ class TreeClusteringMixin:
     _known_dimension: float | None = None
     _groups: IntArray  # what the data shows, whatever the tree of the points says: −1 is background, all 0 is nothing
 
-    def predict(self, X: object) -> IntArray:
+    @overload
+    def predict(self, X: object, *, return_probabilities: Literal[False] = False) -> IntArray: ...
+
+    @overload
+    def predict(self, X: object, *, return_probabilities: Literal[True]) -> tuple[IntArray, FloatArray]: ...
+
+    def predict(self, X: object, *, return_probabilities: bool = False) -> IntArray | tuple[IntArray, FloatArray]:
         """Cluster of new rows, by the tree and the rule of training.
 
         A row belongs to the cluster of the training point that it is density-connected to first, if that happens
@@ -92,14 +99,22 @@ class TreeClusteringMixin:
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+        return_probabilities : bool, default=False
+            Whether to tell how firmly each row belongs as well.
 
         Returns
         -------
-        ndarray of shape (n_samples,)
-            Labels; −1 is noise.
+        labels : ndarray of shape (n_samples,)
+            −1 is noise.
+        probabilities : ndarray of shape (n_samples,)
+            Only if asked for: membership strengths, for training rows those of `probabilities_`.
         """
         check_is_fitted(self)
-        return label_new_points(self._clustering, self._attach(X))
+        attachment = self._attach(X)
+        labels = label_new_points(self._clustering, attachment)
+        if not return_probabilities:
+            return labels
+        return labels, strengths_of_new_points(self._clustering, self.structure_tree_, attachment)
 
     def score_samples(self, X: object) -> FloatArray:
         """Negative outlier score of each row: 0 in the densest part of a branch, towards −1 far outside.

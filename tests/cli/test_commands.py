@@ -135,7 +135,9 @@ def test_predict_labels_the_rows_it_was_trained_on_alike(fitted: Path, table: Pa
     assert result.exit_code == 0, result.output
     found, known = rows_of(result.stdout), rows_of((fitted / "labels.csv").read_text())
     assert [(row["id"], row["label"]) for row in found] == [(row["id"], row["label"]) for row in known]
-    assert np.allclose(*([float(row["outlier_score"]) for row in rows] for rows in (found, known)), atol=1e-5)
+    assert list(found[0]) == list(known[0])
+    for column in ("probability", "outlier_score"):
+        assert np.allclose(*([float(row[column]) for row in rows] for rows in (found, known)), atol=1e-5)
     assert "left out 2 columns the model was not trained on: 'city', 'segment'" in result.stderr
 
 

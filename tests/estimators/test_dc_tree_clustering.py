@@ -51,6 +51,39 @@ def test_outskirts_are_members_on_request(tmp_path: Path) -> None:
         DCTreeClustering(noise="data").fit(X)
 
 
+@pytest.mark.parametrize("noise", ["embedding", "outliers"])
+@pytest.mark.parametrize(
+    "answer", [{}, {"n_clusters": 1}, {"n_clusters": 7}, {"distance": 1.1}, {"min_cluster_size": 200}]
+)
+def test_training_rows_are_predicted_as_firmly_as_they_belong(noise: str, answer: dict[str, float]) -> None:
+    X, _ = make_blobs(2000, 4, centers=5, cluster_std=1.8, random_state=2)
+    model = DCTreeClustering(noise=noise).fit(X).recluster(**answer)
+    labels, probabilities = model.predict(X, return_probabilities=True)
+    assert np.array_equal(labels, model.labels_)
+    assert np.array_equal(probabilities, model.probabilities_)
+
+
+@pytest.mark.parametrize("noise", ["embedding", "outliers"])
+def test_new_rows_belong_less_firmly_farther_out(noise: str) -> None:
+    X, _ = make_blobs(2000, 3, centers=4, cluster_std=1.5, random_state=3)
+    model = DCTreeClustering(noise=noise).fit(X)
+    outwards = X.mean(axis=0) + np.linspace(0.0, 60.0, 500)[:, None] * np.array([0.6, -0.8, 0.0])
+    labels, probabilities = model.predict(outwards, return_probabilities=True)
+    assert np.array_equal(probabilities > 0.0, labels >= 0)
+    beyond = np.flatnonzero(np.linalg.norm(outwards - X.mean(axis=0), axis=1) > np.ptp(X, axis=0).max() / 2)
+    assert (np.diff(probabilities[beyond]) <= 0.0).all()
+    assert labels[-1] == -1
+    assert (probabilities < 1.0).any()
+
+
+def test_how_firmly_a_new_row_belongs_is_where_the_cluster_dies_over_its_distance() -> None:
+    X = np.array([[0.0], [1.0], [2.0], [3.0], [100.0], [101.0], [102.0], [103.0]])
+    model = DCTreeClustering(min_points=2, selection="branches", min_cluster_size=3).fit(X)
+    labels, probabilities = model.predict([[1.5], [5.0], [11.0], [50.0]], return_probabilities=True)
+    assert labels.tolist() == [0, 0, 0, 0]  # the second nearest row of 50 is 48 away, and the clusters join at 97
+    np.testing.assert_allclose(probabilities, [1.0, 1.0 / 3.0, 1.0 / 9.0, 1.0 / 48.0])
+
+
 def test_the_number_of_threads_changes_nothing() -> None:
     X, _ = blobs(5000)
     one, two = (DCTreeClustering(selection="branches", n_jobs=n).fit(X) for n in (1, 2))

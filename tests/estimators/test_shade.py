@@ -166,6 +166,9 @@ def test_predict_of_the_training_rows_is_labels_and_of_one_row_is_its_entry(
     whole = model.predict(new)
     assert all(model.predict(new[i : i + 1])[0] == whole[i] for i in range(0, len(X), 40))
     np.testing.assert_allclose(model.score_samples(X), -model.outlier_scores_)
+    labels, probabilities = model.predict(X, return_probabilities=True)
+    assert np.array_equal(labels, model.labels_)
+    np.testing.assert_allclose(probabilities, model.probabilities_)
 
 
 def test_new_rows_get_the_cluster_of_their_kind() -> None:

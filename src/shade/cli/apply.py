@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 def predict(
     *, model: ModelArgument, data: DataArgument, output: TableOption = None, quiet: QuietOption = False, **options: Any
 ) -> None:
-    """Label new rows by a model: id, label and outlier score of each."""
+    """Label new rows by a model: id, label, probability and outlier score of each."""
     check_table_name(output)
     messages = Messages(quiet=quiet)
     with messages.warnings_as_lines():
@@ -40,10 +40,12 @@ def predict(
         samples = read_for(found, data, DATA.take(options), messages)
         try:
             features = samples.to_features()
-            labels, scores = found.predict(features), -found.score_samples(features)
+            labels, probabilities = found.predict(features, return_probabilities=True)
+            scores = -found.score_samples(features)
         except ValueError as error:
             raise error if isinstance(error, ShadeError) else DataError(f"{samples.source}: {error}") from None
-        write_table({"id": samples.ids, "label": labels, "outlier_score": scores}, output)
+        columns = {"id": samples.ids, "label": labels, "probability": probabilities, "outlier_score": scores}
+        write_table(columns, output)
         from shade.data.samples import counted
 
         used, noise = len(set(labels.tolist()) - {-1}), float((labels < 0).mean())

@@ -75,6 +75,18 @@ def label_new_points(clustering: FlatClustering, attachment: Attachment) -> IntA
     return np.where(attachment.distance < limit, labels, -1)
 
 
+def strengths_of_new_points(clustering: FlatClustering, tree: StructureTree, attachment: Attachment) -> FloatArray:
+    """How firmly new points belong: as the row that each reaches, or less where it is reached from farther out."""
+    leaving, labels = tree.leaving_distances(), label_new_points(clustering, attachment)
+    death = np.zeros(clustering.n_clusters + 1)  # noise, −1, has the last entry
+    # A strength is death over distance, at most 1: so no row has more than the death of its cluster in this product.
+    np.maximum.at(death, clustering.labels, clustering.strengths * leaving)
+    distance, strengths = np.maximum(attachment.distance, tree.merges.floor), clustering.strengths[attachment.row]
+    farther = distance > leaving[attachment.row]
+    strengths[farther] = np.minimum(strengths, death[labels] / distance)[farther]
+    return np.where(labels >= 0, strengths, 0.0)
+
+
 def score_new_points(tree: StructureTree, attachment: Attachment) -> FloatArray:
     """Outlier scores of new points: how early they would fall off the branch that they join."""
     branches = tree.branches
