@@ -68,6 +68,8 @@ class DCTreeClustering(ClusterMixin, TreeClusteringMixin, BaseEstimator):  # typ
     3
     """
 
+    _noise_rule = RULES["noise"]
+
     def __init__(
         self,
         *,

@@ -155,6 +155,7 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
     (600, 2)
     """
 
+    _noise_rule = RULES["noise"]
     _sample_shape: tuple[int, ...]
     _standardizer: Standardizer
     _networks: list[nn.Module]

@@ -71,6 +71,7 @@ class TreeClusteringMixin:
     n_jobs: int | None
     device: str
     noise: str
+    _noise_rule: Rule
 
     labels_: IntArray
     probabilities_: FloatArray
@@ -196,6 +197,7 @@ class TreeClusteringMixin:
         min_cluster_size: int | None = None,
         n_clusters: int | None = None,
         distance: float | None = None,
+        noise: str | None = None,
     ) -> Self:
         """Another clustering of the same points, without training again.
 
@@ -209,6 +211,9 @@ class TreeClusteringMixin:
             The most stable clustering with so many clusters.
         distance : float, optional
             Cut the tree at a distance, as DBSCAN* does.
+        noise : str, optional
+            Which rows are noise, as in the parameter of that name. What the data shows of a background is known if the
+            fit has asked for it, which it does unless its own `noise` was "embedding".
 
         Returns
         -------
@@ -222,19 +227,15 @@ class TreeClusteringMixin:
             check_parameter(name, value, Whole(least, optional=True), "recluster")
         if distance is not None:
             check_parameter("distance", distance, Real(0.0), "recluster")
+        if noise is not None:
+            check_parameter("noise", noise, self._noise_rule, "recluster")
         if n_clusters is not None and distance is not None:
             raise ValueError("The 'n_clusters' and 'distance' parameters of recluster exclude each other: give one.")
         other = copy.copy(self)
         other.min_points = min_points or self.min_points
         other.min_cluster_size = min_cluster_size or self.min_cluster_size
-        if (other.min_points, other.min_cluster_size) != (self.min_points, self.min_cluster_size):
-            _validation.check_min_points(other.min_points, len(self.labels_), 2, "recluster")
-            smallest = max(other.min_points, other._smallest(int(np.sum(~self._background))))
-            other._groups = join_small_groups(self._groups, smallest, self._links)
-            if other.min_points == self.min_points and np.array_equal(other._groups, self._groups):
-                other.structure_tree_ = other._structure_of(other.dc_tree_)
-            else:
-                other._build_trees(self._training.points)
+        other.noise = noise or self.noise
+        other._refit_tree(self)
         tree = other.structure_tree_
         if n_clusters is not None:
             chosen = select_n_clusters(tree, n_clusters)
@@ -318,6 +319,18 @@ class TreeClusteringMixin:
         self.dc_tree_ = DCTree.from_spanning_tree(spanning)
         self.structure_tree_ = self._structure_of(self.dc_tree_)
         return spanning
+
+    def _refit_tree(self, before: Self) -> None:
+        """Make the trees anew that a copy with other parameters cannot share with the estimator it was copied from."""
+        self._groups = np.zeros_like(before._groups) if self.noise == "embedding" else before._groups
+        if (self.min_points, self.min_cluster_size) != (before.min_points, before.min_cluster_size):
+            _validation.check_min_points(self.min_points, len(self._groups), 2, "recluster")
+            smallest = max(self.min_points, self._smallest(int(np.sum(~self._background))))
+            self._groups = join_small_groups(self._groups, smallest, self._links)
+        if self.min_points != before.min_points or not np.array_equal(self._groups, before._groups):
+            self._build_trees(before._training.points)
+        elif self.min_cluster_size != before.min_cluster_size:
+            self.structure_tree_ = self._structure_of(self.dc_tree_)
 
     def _structure_of(self, tree: DCTree) -> StructureTree:
         smallest = self._smallest(int(np.sum(~self._background)))

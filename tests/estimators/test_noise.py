@@ -7,7 +7,7 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 import shade
-from shade import SHADE
+from shade import SHADE, DCTreeClustering
 from shade._errors import ShadeWarning
 from tests.stability.test_background import groups_and_noise
 
@@ -37,6 +37,30 @@ def test_without_the_tree_of_the_data_it_may_look_like_a_cluster(noisy: tuple[SH
     assert np.array_equal(other.embedding_, model.embedding_)
     assert not other._background.any()
     assert model._background.any()
+
+
+@pytest.mark.parametrize("noise", ["embedding", "data", "outliers"])
+def test_recluster_by_another_rule_of_noise_is_the_fit_with_it(
+    noisy: tuple[SHADE, np.ndarray, np.ndarray], noise: str, tmp_path: Path
+) -> None:
+    model, X, _ = noisy
+    before = model.labels_.copy()
+    found, fitted = model.recluster(noise=noise), SHADE(**QUICK, noise=noise).fit(X)
+    assert np.array_equal(found.labels_, fitted.labels_)
+    assert np.array_equal(found.probabilities_, fitted.probabilities_)
+    assert np.array_equal(found.predict(X), found.labels_)
+    assert (found.noise, model.noise) == (noise, "outliers")
+    assert np.array_equal(model.labels_, before)
+    found.save(tmp_path / "other.shade")
+    assert np.array_equal(shade.load(tmp_path / "other.shade").labels_, found.labels_)
+
+
+def test_recluster_knows_the_rules_of_noise() -> None:
+    X, _ = groups_and_noise(3, 60)
+    with pytest.raises(ValueError, match="'noise' parameter of recluster must be 'embedding' or 'outliers'"):
+        DCTreeClustering().fit(X).recluster(noise="data")
+    alone = DCTreeClustering().fit(X)
+    assert np.array_equal(alone.recluster(noise="outliers").labels_, DCTreeClustering(noise="outliers").fit(X).labels_)
 
 
 def test_sparse_rows_are_clusters_where_the_embedding_shows_them_clearly(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -79,6 +79,9 @@ def recluster(
     min_points: Annotated[int | None, typer.Option(help="Build the tree anew for another density.")] = None,
     min_cluster_size: Annotated[int | None, typer.Option(help="Fewest rows of a branch of the tree.")] = None,
     distance: Annotated[float | None, typer.Option(help="Cut the tree at a distance, as DBSCAN* does.")] = None,
+    noise: Annotated[
+        str | None, typer.Option(help="Which rows are noise: embedding, data or outliers, as in shade fit.")
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="Folder for the results; labels go to standard output if left out."),
@@ -94,9 +97,10 @@ def recluster(
 
     asked = {
         "n_clusters": n_clusters, "min_points": min_points, "min_cluster_size": min_cluster_size, "distance": distance,
+        "noise": noise,
     }  # fmt: skip
     if all(value is None for value in asked.values()):
-        raise UsageError("say which clustering: --n-clusters, --min-points, --min-cluster-size or --distance.")
+        raise UsageError("say which clustering: --n-clusters, --min-points, --min-cluster-size, --distance or --noise.")
     messages = Messages(quiet=quiet)
     with nullcontext(None) if output is None else new_folder(output, overwrite=overwrite) as folder:
         found = load_model(model)
