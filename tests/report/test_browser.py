@@ -221,10 +221,10 @@ def test_the_slider_recolours_everything(open_page, table_file, table_model, tab
     agreement = adjusted_rand_score(blobs[1][clustered], other.labels_[clustered])
     assert float(page.inner_text("#fact-agreement dd")) == pytest.approx(agreement, abs=6e-4)
     rows = download_rows(page, tmp_path)
-    assert [int(row["cluster"]) for row in rows] == other.labels_.tolist()
+    assert [int(row["label"]) for row in rows] == other.labels_.tolist()
     assert [row["id"] for row in rows] == table_samples.ids
     assert [row["given_label"] for row in rows] == table_samples.labels
-    np.testing.assert_allclose([float(row["strength"]) for row in rows], other.probabilities_, atol=1e-5)
+    np.testing.assert_allclose([float(row["probability"]) for row in rows], other.probabilities_, atol=1e-5)
     page.click("#fitted")
     assert page.inner_text("#number-value") == str(table_model.n_clusters_)
     assert count_colours(page) == fitted
@@ -245,8 +245,8 @@ def test_outskirts_are_shown_as_members(open_page, tmp_path, touching_model):
         )
         assert sizes == np.bincount(model.labels_[model.labels_ >= 0]).tolist()
         rows = download_rows(page, tmp_path)
-        assert [int(row["cluster"]) for row in rows] == model.labels_.tolist()
-        np.testing.assert_allclose([float(row["strength"]) for row in rows], model.probabilities_, atol=1e-5)
+        assert [int(row["label"]) for row in rows] == model.labels_.tolist()
+        np.testing.assert_allclose([float(row["probability"]) for row in rows], model.probabilities_, atol=1e-5)
 
 
 def test_hovering_tells_of_the_point(open_page, tmp_path, image_model):
@@ -262,7 +262,7 @@ def test_hovering_tells_of_the_point(open_page, tmp_path, image_model):
     page.wait_for_selector("#tooltip", state="visible")
     text = page.inner_text("#tooltip")
     row = int(text.split("\n")[0].removeprefix("row "))
-    assert f"cluster {model.labels_[row]}, strength {model.probabilities_[row]:.2f}" in text
+    assert f"cluster {model.labels_[row]}, probability {model.probabilities_[row]:.2f}" in text
     assert f"given label {samples.labels[row]}" in text
     assert page.locator("#tooltip .thumb").count() == 1
     assert page.locator("#cluster-rows .thumb").count() >= model.n_clusters_

@@ -166,7 +166,7 @@ function hover(position) {
   tooltip.hidden = position === undefined;
   if (tooltip.hidden) return;
   const label = state.labels[position];
-  const lines = [label < 0 ? "noise" : `cluster ${label}, strength ${strengthOf(position).toFixed(2)}`];
+  const lines = [label < 0 ? "noise" : `cluster ${label}, probability ${strengthOf(position).toFixed(2)}`];
   if (truth) lines.push(`given label ${truth.names[truth.codes[position]]}`);
   if (label < 0) lines.push(`outlier score ${points.outlier[position].toFixed(2)}`);
   tooltip.replaceChildren(...[thumbnailOf(points.row[position], 72)].filter(Boolean), make("strong", {}, nameOf(position)),

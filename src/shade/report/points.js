@@ -159,7 +159,7 @@ function quoteCell(value) {
 
 // The selected rows, or all if none is selected, in the order of the data; a part for so many rows at a time.
 function* selectionAsCsv(rowsAtOnce = 5000) {
-  const header = ["row", ...(data.ids ? ["id"] : []), "cluster", "strength", "outlier_score", ...(truth ? ["given_label"] : [])];
+  const header = ["row", ...(data.ids ? ["id"] : []), "label", "probability", "outlier_score", ...(truth ? ["given_label"] : [])];
   // What is chosen may change between two parts of the file.
   const labels = state.labels.slice();
   const strengths = Float64Array.from({ length: n }, (_, position) => strengthOf(position));
