@@ -12,6 +12,8 @@ import numpy as np
 
 from shade._arrays import AnyArray, FloatArray
 
+LARGEST_EXTENT = 1e150  # of points whose squared distances are numbers; the smallest is one over it
+
 
 @dataclass(frozen=True)
 class Whole:
@@ -109,6 +111,14 @@ def check_points(X: object) -> FloatArray:
         raise ValueError(f"Found array with {points.shape[0]} sample(s) and {points.shape[1]} feature(s).")
     result: FloatArray = check_finite(check_numeric(points).astype(np.float64, order="C", copy=False))
     return result
+
+
+def check_extent(points: FloatArray) -> None:
+    """Refuse points of which the squared distances cannot be told from nothing, or from infinity."""
+    with np.errstate(over="ignore"):
+        extent = float(np.ptp(points, axis=0).max())
+    if extent > LARGEST_EXTENT or 0.0 < extent < 1.0 / LARGEST_EXTENT:
+        raise ValueError(f"The points extend over {extent:.3g}: squares of that are no numbers. Rescale them first.")
 
 
 def check_numeric(X: AnyArray) -> AnyArray:

@@ -103,6 +103,7 @@ class DCTreeClustering(ClusterMixin, TreeClusteringMixin, BaseEstimator):  # typ
         with unchanged_on_error(self), process_group():
             self._check_parameters()
             points = _validation.check_points(check_rows(self, X, reset=True))
+            _validation.check_extent(points)
             _validation.check_min_points(self.min_points, len(points), 2, "DCTreeClustering")
             self._cluster(points)
         self._warn_of_noise()

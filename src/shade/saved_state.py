@@ -13,7 +13,7 @@ from shade._arrays import FloatArray, SingleArray
 from shade._errors import ModelFileError
 from shade.data.standardize import Standardizer
 from shade.density.dc_tree import DCTree
-from shade.model_checks import check_clusters, check_contents, check_points
+from shade.model_checks import ESTIMATORS, check_clusters, check_contents, check_points
 from shade.model_file import ModelContents
 from shade.network.autoencoders import outline_network
 from shade.network.inference import encode_rows
@@ -35,7 +35,7 @@ def contents_of(model: Any) -> ModelContents:
     parameters = {name: _plain(value) for name, value in model.get_params().items() if name not in NOT_SAVED}
     networks = getattr(model, "_networks", [])
     description = {
-        "estimator": type(model).__name__,
+        "estimator": _name_of(model),
         "versions": {"shade": __version__, "torch": torch.__version__, "numpy": np.__version__},
         "parameters": parameters,
         "sample_shape": list(getattr(model, "_sample_shape", (model.n_features_in_,))),
@@ -44,7 +44,7 @@ def contents_of(model: Any) -> ModelContents:
         "feature_names": list(getattr(model, "feature_names_in_", [])),
     }
     tensors = {
-        f"{member}.{name}": tensor.contiguous()
+        f"{member}.{name}": tensor.clone(memory_format=torch.contiguous_format)  # a network may use a layer twice
         for member, network in enumerate(networks)
         for name, tensor in network.state_dict().items()
     }
@@ -62,6 +62,11 @@ def contents_of(model: Any) -> ModelContents:
         row = model._standardizer.undo(np.cos(np.arange(model.n_features_in_)))
         arrays |= {"probe.row": row, "probe.embedding": _embed_probes(model, row, 2 * WAVES)}
     return ModelContents(description, tensors, arrays)
+
+
+def _name_of(model: Any) -> str:
+    """What a file says it is of: for a class of the user's own, the estimator that it is made of."""
+    return next((kind.__name__ for kind in type(model).__mro__ if kind.__name__ in ESTIMATORS), type(model).__name__)
 
 
 def _check_parameters_of_fit(model: Any) -> None:
@@ -216,4 +221,6 @@ def _plain(value: Any) -> Any:
     """A parameter as JSON can hold it: NumPy numbers become Python's, modules and generators are left out."""
     if isinstance(value, np.generic):
         return value.item()
-    return list(value) if isinstance(value, tuple) else value if isinstance(value, int | float | str | list) else None
+    if isinstance(value, tuple | list):
+        return [_plain(entry) for entry in value]
+    return value if isinstance(value, int | float | str) else None

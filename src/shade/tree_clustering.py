@@ -212,8 +212,8 @@ class TreeClusteringMixin:
         distance : float, optional
             Cut the tree at a distance, as DBSCAN* does.
         noise : str, optional
-            Which rows are noise, as in the parameter of that name. What the data shows of a background is known if the
-            fit has asked for it, which it does unless its own `noise` was "embedding".
+            Which rows are noise, as in the parameter of that name. Where it is "embedding", nothing is known of a
+            background of the data, nor in other clusterings made of that one.
 
         Returns
         -------
@@ -327,8 +327,10 @@ class TreeClusteringMixin:
             _validation.check_min_points(self.min_points, len(self._groups), 2, "recluster")
             smallest = max(self.min_points, self._smallest(int(np.sum(~self._background))))
             self._groups = join_small_groups(self._groups, smallest, self._links)
-        if self.min_points != before.min_points or not np.array_equal(self._groups, before._groups):
-            self._build_trees(before._training.points)
+        if self.min_points != before._training.min_points or not np.array_equal(self._groups, before._groups):
+            spanning = self._build_trees(before._training.points)
+            if len(self._links) < len(self._groups):  # they are those of this tree alone, not of the data's as well
+                self._links = links_of(spanning)
         elif self.min_cluster_size != before.min_cluster_size:
             self.structure_tree_ = self._structure_of(self.dc_tree_)
 

@@ -146,6 +146,20 @@ def test_damaged_and_malicious_model_files(
         assert [path.name for path in tmp_path.iterdir()] == ["bad.shade"], MARK
 
 
+def test_a_report_needs_as_many_rows_as_were_clustered(fitted: Path, table: Path, tmp_path: Path) -> None:
+    options = ["--id", "customer", "--missing", "drop-rows", "-o", tmp_path / "report.html"]
+    refused(3, "customers.csv: ", "report", fitted, "--data", table, *options)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_means_are_asked_of_a_model_that_has_some(tmp_path: Path) -> None:
+    path = tmp_path / "one.csv"
+    path.write_text("x\n" + "\n".join(str(100 + row % 7 + 9 * (row % 2)) for row in range(60)) + '\n""\n')
+    unscaled = ["--standardize", "false", "--missing", "mean"]
+    assert run("fit", path, "-o", tmp_path / "out", *unscaled, *QUICK).exit_code == 0
+    refused(2, "standardized by feature", "predict", tmp_path / "out", path, "--missing", "mean")
+
+
 def test_a_full_disk(table: Path, fitted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")

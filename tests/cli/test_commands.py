@@ -11,6 +11,7 @@ from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
 import shade
+from shade import DCTreeClustering
 from shade._errors import ModelFileError
 from tests.cli.commands import QUICK, run
 
@@ -191,6 +192,21 @@ def test_recluster_chooses_other_clusters_from_the_same_tree(fitted: Path, tmp_p
     assert large["parameters"]["epochs"] == 3
     assert min(large["cluster_sizes"]) >= 50
     assert run("recluster", fitted, "--distance", 0.5).exit_code == 0
+
+
+def test_recluster_of_the_clustering_step_alone_has_results_too(tmp_path: Path) -> None:
+    points = np.random.default_rng(0).normal(size=(60, 2)) + 20.0 * (np.arange(60) % 3)[:, None]
+    DCTreeClustering().fit(points).save(tmp_path / "points.shade")
+    result = run("recluster", tmp_path / "points.shade", "--n-clusters", 2, "-o", tmp_path / "two")
+    assert result.exit_code == 0, result.output
+    np.testing.assert_allclose(np.load(tmp_path / "two" / "embedding.npy"), points)
+
+
+def test_recluster_takes_another_rule_of_noise(fitted: Path) -> None:
+    result = run("recluster", fitted, "--noise", "embedding", "--json")
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["parameters"]["noise"] == "embedding"
+    assert "must be 'embedding', 'data' or 'outliers'. Got 'none'" in run("recluster", fitted, "--noise", "none").stderr
 
 
 def test_info_tells_what_a_file_holds(fitted: Path, tmp_path: Path) -> None:

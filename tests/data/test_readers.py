@@ -72,6 +72,18 @@ def test_separators_are_found(tmp_path: Path, suffix: str, separator: str) -> No
     assert bool(samples.notes) == (separator in ";|")
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.tsv", "len, cm, or m\twid, cm, or m\n1\t2\n3\t5\n"),
+        ("a.csv", '"len, cm, m";"wid, cm, m"\n1;2\n3;5\n'),
+        ("a.csv", "\n\r\nx,y\n1,2\n3,5\n"),
+    ],
+)
+def test_separators_in_names_and_empty_lines_before_them_mislead_nobody(tmp_path: Path, name: str, text: str) -> None:
+    assert read_samples(write(tmp_path / name, text)).rows.tolist() == [[1, 2], [3, 5]]
+
+
 def test_packed_tables_and_standard_input_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a.csv.gz").write_bytes(gzip.compress(PEOPLE.encode()))
     packed = read_samples(tmp_path / "a.csv.gz", drop_non_numeric=True)

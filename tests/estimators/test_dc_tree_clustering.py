@@ -84,6 +84,44 @@ def test_how_firmly_a_new_row_belongs_is_where_the_cluster_dies_over_its_distanc
     np.testing.assert_allclose(probabilities, [1.0, 1.0 / 3.0, 1.0 / 9.0, 1.0 / 48.0])
 
 
+@pytest.mark.parametrize("number", [1, 2])
+def test_rows_between_the_parts_of_a_cluster_belong_to_it_as_firmly_as_those(number: int) -> None:
+    random = np.random.default_rng(0)
+    X = np.vstack([centre + 0.1 * random.normal(size=(100, 2)) for centre in ([0, 0], [10, 10], [100, 0])])
+    model = DCTreeClustering().fit(X).recluster(n_clusters=number)
+    assert (model.probabilities_[:200] == 1.0).all()
+    labels, probabilities = model.predict([[0.0, 2.0], [5.0, 5.0]], return_probabilities=True)
+    assert labels.tolist() == [model.labels_[0]] * 2
+    assert probabilities.tolist() == [1.0, 1.0]
+
+
+def test_a_row_far_out_does_not_make_others_the_same() -> None:
+    random = np.random.default_rng(0)
+    X = np.vstack([0.1 * random.normal(size=(100, 2)), 10.0 + 0.1 * random.normal(size=(100, 2)), [[5e7, 5e7]]])
+    queries = [[40.0, 40.0], [-20.0, -20.0], [3.0, 3.0]]
+    near, far = DCTreeClustering().fit(X[:-1]), DCTreeClustering().fit(X)
+    assert near.predict(queries).tolist()[:2] == far.predict(queries).tolist()[:2] == [-1, -1]
+    assert np.array_equal(far.predict(X), far.labels_)
+    assert (far.score_samples(queries) < -0.95).all()
+    np.testing.assert_allclose(far.score_samples(X), -far.outlier_scores_)
+
+
+@pytest.mark.parametrize("noise", ["embedding", "outliers"])
+def test_recluster_by_density_is_the_fit_with_it(noise: str) -> None:
+    for seed in range(20):
+        X, _ = make_blobs(300, 2, centers=6, cluster_std=1.5, random_state=seed)
+        fitted, found = (DCTreeClustering(noise=noise, min_points=k).fit(X) for k in (9, 3))
+        found = found.recluster(min_points=9)
+        assert np.array_equal(found.labels_, fitted.labels_), seed
+        assert np.array_equal(found.assign_noise(), fitted.assign_noise()), seed
+
+
+@pytest.mark.parametrize("unit", [1e160, 1e-200])
+def test_points_without_squares_are_refused(unit: float) -> None:
+    with pytest.raises(ValueError, match="Rescale them first"):
+        DCTreeClustering().fit(unit * blobs()[0])
+
+
 def test_the_number_of_threads_changes_nothing() -> None:
     X, _ = blobs(5000)
     one, two = (DCTreeClustering(selection="branches", n_jobs=n).fit(X) for n in (1, 2))

@@ -90,6 +90,37 @@ def test_a_module_of_the_users_must_be_given_again(tmp_path: Path) -> None:
         shade.load(tmp_path / "own.shade", network=Squashed())
 
 
+def test_sizes_of_layers_may_be_numbers_of_numpy(tmp_path: Path) -> None:
+    X, _ = blobs(100)
+    model = SHADE(**{**QUICK, "network": tuple(np.array([16, 8]))}).fit(X)
+    model.save(tmp_path / "model.shade")
+    assert shade.load(tmp_path / "model.shade").network == (16, 8)
+
+
+def test_a_layer_may_be_used_twice(tmp_path: Path) -> None:
+    class Shared(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            inner = nn.Linear(8, 8)
+            self.encode = nn.Sequential(inner, nn.LeakyReLU(), nn.Linear(8, 3))
+            self.decode = nn.Sequential(nn.Linear(3, 8), nn.LeakyReLU(), inner)
+
+    X, _ = blobs(100)
+    model = SHADE(network=Shared(), epochs=2, selection="branches", random_state=0).fit(X)
+    model.save(tmp_path / "shared.shade")
+    assert np.array_equal(shade.load(tmp_path / "shared.shade", network=Shared()).predict(X), model.labels_)
+
+
+def test_a_class_made_of_an_estimator_is_saved_as_that(tmp_path: Path) -> None:
+    class Ours(DCTreeClustering):
+        pass
+
+    X, _ = blobs(100)
+    model = Ours().fit(X)
+    model.save(tmp_path / "ours.shade")
+    assert np.array_equal(shade.load(tmp_path / "ours.shade").labels_, model.labels_)
+
+
 def test_convolutional_models_and_generators_as_seed_can_be_saved(tmp_path: Path) -> None:
     X = np.random.default_rng(0).normal(size=(60, 1, 9, 8))
     model = SHADE(network="conv", epochs=1, embedding_size=2, random_state=np.random.default_rng(0), min_points=3)

@@ -55,6 +55,16 @@ def test_recluster_by_another_rule_of_noise_is_the_fit_with_it(
     assert np.array_equal(shade.load(tmp_path / "other.shade").labels_, found.labels_)
 
 
+@pytest.mark.parametrize("min_points", [8, 50])
+def test_training_rows_have_their_scores_whatever_the_density(
+    noisy: tuple[SHADE, np.ndarray, np.ndarray], min_points: int
+) -> None:
+    model, X, _ = noisy
+    other = model.recluster(min_points=min_points)
+    assert np.array_equal(other.predict(X), other.labels_)
+    np.testing.assert_allclose(other.score_samples(X), -other.outlier_scores_)
+
+
 def test_recluster_knows_the_rules_of_noise() -> None:
     X, _ = groups_and_noise(3, 60)
     with pytest.raises(ValueError, match="'noise' parameter of recluster must be 'embedding' or 'outliers'"):

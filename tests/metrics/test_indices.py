@@ -98,6 +98,9 @@ def test_disco_of_the_extremes() -> None:
     assert disco_score(X, np.full(10, -1)) == -1.0
     assert disco_score(X, np.zeros(10, int)) == 0.0
     assert disco_score(np.zeros((10, 2)), [0] * 5 + [1] * 5) == 0.0
+    for labels in (["a"] * 10, [np.nan] * 10, [0.5] * 10):
+        with pytest.raises(ValueError, match="Labels must be whole numbers"):
+            disco_score(np.zeros((10, 2)), labels)
     with pytest.raises(ValueError, match="one label a row: 10"):
         disco_score(X, [0, 1])
 

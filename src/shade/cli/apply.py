@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -38,12 +40,10 @@ def predict(
     with messages.warnings_as_lines():
         found = load_model(model)
         samples = read_for(found, data, DATA.take(options), messages)
-        try:
+        with blaming(samples.source):
             features = samples.to_features()
             labels, probabilities = found.predict(features, return_probabilities=True)
             scores = -found.score_samples(features)
-        except ValueError as error:
-            raise error if isinstance(error, ShadeError) else DataError(f"{samples.source}: {error}") from None
         columns = {"id": samples.ids, "label": labels, "probability": probabilities, "outlier_score": scores}
         write_table(columns, output)
         from shade.data.samples import counted
@@ -65,10 +65,8 @@ def transform(
         if not hasattr(found, "transform"):
             raise UsageError(f"{model} holds a {type(found).__name__}, which clusters points but does not embed them.")
         samples = read_for(found, data, DATA.take(options), messages)
-        try:
+        with blaming(samples.source):
             embedded = found.transform(samples.to_features())
-        except ValueError as error:
-            raise error if isinstance(error, ShadeError) else DataError(f"{samples.source}: {error}") from None
         columns = {f"embedding_{index}": column for index, column in enumerate(embedded.T)}
         write_table({"id": samples.ids, **columns}, output)
 
@@ -139,6 +137,17 @@ def load_model(path: Path) -> Any:
         raise ModelFileError(f"{path} cannot be read: {error.strerror or error}.") from None
 
 
+@contextmanager
+def blaming(source: str) -> Iterator[None]:
+    """Tell in one line which data does not fit a model, and why."""
+    try:
+        yield
+    except ShadeError:
+        raise
+    except ValueError as error:
+        raise DataError(f"{source}: {error}") from None
+
+
 def read_for(model: Any, data: str, options: dict[str, Any], messages: Messages) -> Samples:
     """Read rows with the columns and, for missing values, the means of a model."""
     from shade.data.samples import counted
@@ -150,7 +159,7 @@ def read_for(model: Any, data: str, options: dict[str, Any], messages: Messages)
         raise UsageError("--missing drop-columns is for shade fit: a model needs all its columns.")
     if options["missing"] == "mean":
         means = getattr(getattr(model, "_standardizer", None), "mean", None)
-        if means is None or len(means) != model.n_features_in_:
+        if means is None or len(means) != model.n_features_in_ or model.standardize is False:
             raise UsageError("--missing mean needs a model that was standardized by feature. Use --missing drop-rows.")
         options["means"] = means
     samples = read_and_tell(data, options, messages)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from shade._result_folder import model_path
-from shade.cli.apply import load_model, read_for
+from shade.cli.apply import blaming, load_model, read_for
 from shade.cli.arguments import ModelArgument, QuietOption
 from shade.cli.messages import Messages
 from shade.cli.options import DATA, with_options
@@ -41,6 +41,6 @@ def report(
 
         from shade.report import write_report
 
-        with writing(path):
+        with blaming(data or str(path)), writing(path):
             written = write_report(found, path, samples=samples, title=title)
     typer.echo(written)

@@ -20,6 +20,8 @@ from shade._memory import check_room
 from shade.data.samples import Samples, counted, enumerate_names
 
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+TABBED = {".tsv", ".tab"}
+QUOTED = re.compile('"[^"]*"')
 PACKED = {".gz": "gzip", ".bz2": "bz2"}
 HEAD_BYTES = 1 << 20
 BYTES_A_CELL = 32  # beside the text, while a csv is read and made a matrix; 25 to 32 were measured
@@ -48,8 +50,11 @@ def read_text_table(path: Path | None, form: TextFormat, memory: int | None) -> 
         if not first.strip():
             raise DataError(f"{source} is empty.")
         delimiter, notes = form.delimiter, []
+        bare = QUOTED.sub("", first)
         if delimiter is None:
-            delimiter = max(DELIMITERS, key=first.count) if any(map(first.count, DELIMITERS)) else ","
+            delimiter = max(DELIMITERS, key=bare.count) if any(map(bare.count, DELIMITERS)) else ","
+            if path is not None and "\t" in bare and not TABBED.isdisjoint(path.suffixes):
+                delimiter = "\t"
             if delimiter in ";|" or (delimiter == "\t" and path is None):
                 notes.append(f"columns are separated by {DELIMITERS[delimiter]}")
         if form.header is None and all(_is_number(cell.strip().strip('"')) for cell in first.split(delimiter)):
@@ -57,7 +62,7 @@ def read_text_table(path: Path | None, form: TextFormat, memory: int | None) -> 
                 f"The first line of {source} holds numbers only: say whether it is a row (--no-header) or names "
                 "(--header)."
             )
-        columns = 1 + first.count(delimiter)
+        columns = 1 + bare.count(delimiter)
         what = f"Reading {source}, by its size some {text.n_lines:,} rows of {counted(columns, 'column')},"
         remedy = "Give more, or write it as parquet, of which rows can be read as they are needed."
         check_room(text.n_bytes + text.n_lines * columns * BYTES_A_CELL, memory, what, remedy)
@@ -81,7 +86,7 @@ def read_text_table(path: Path | None, form: TextFormat, memory: int | None) -> 
 
 @dataclass(frozen=True)
 class OpenText:
-    """What pyarrow reads from, the first line of it, and about how many bytes and lines there are, unpacked."""
+    """What pyarrow reads from, its first line that is not empty, and about how many bytes and lines it has."""
 
     stream: Any
     first: str
@@ -100,7 +105,8 @@ def _open_text(path: Path | None, arrow: Any, encoding: str, memory: int | None)
             head = bytes(unpacked.read(HEAD_BYTES))
             share = file.tell() / path.stat().st_size  # a packed file is taken to be packed alike all through
     parts = max(1.0, 1 / share)
-    first = head.decode(encoding, "replace").lstrip("\ufeff").partition("\n")[0]
+    lines = head.decode(encoding, "replace").lstrip("\ufeff").split("\n")
+    first = next((line for line in lines if line.strip("\r")), "")
     return OpenText(stream, first, len(head) * parts, round(head.count(b"\n") * parts))
 
 

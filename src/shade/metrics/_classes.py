@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import numpy as np
 
-from shade._arrays import FloatArray, IntArray
+from shade._arrays import AnyArray, FloatArray, IntArray
 from shade._validation import check_points
+
+
+def check_labels(labels: object, n: int) -> AnyArray:
+    """Labels as an array of n whole numbers."""
+    found = np.asarray(labels)
+    if found.shape != (n,):
+        raise ValueError(f"There must be one label a row: {n}. Got labels of shape {found.shape} instead.")
+    if found.dtype.kind not in "iub" and not (found.dtype.kind == "f" and np.all(np.mod(found, 1) == 0)):
+        raise ValueError(f"Labels must be whole numbers, those of noise negative. Got dtype {found.dtype} instead.")
+    return found
 
 
 def split_classes(X: object, labels: object, smallest: int = 1) -> tuple[FloatArray, list[IntArray]]:
     """All points, and the rows of each class of at least `smallest` points; negative labels are noise, in no class."""
-    points, classes = check_points(X), np.asarray(labels)
-    if classes.shape != (len(points),):
-        raise ValueError(f"There must be one label a row: {len(points)}. Got labels of shape {classes.shape} instead.")
+    points = check_points(X)
+    classes = check_labels(labels, len(points))
     rows = [np.flatnonzero(classes == label) for label in np.unique(classes[classes >= 0])]
     return points, [members for members in rows if len(members) >= smallest]

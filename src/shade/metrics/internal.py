@@ -11,7 +11,7 @@ from shade._validation import check_min_points, check_points
 from shade.density.dc_tree import DCTree
 from shade.density.reachability import core_distances
 from shade.density.search import make_search
-from shade.metrics._classes import split_classes
+from shade.metrics._classes import check_labels, split_classes
 
 
 def disco_score(X: object, labels: object, *, min_points: int = 5, tree: DCTree | None = None) -> float:
@@ -55,10 +55,9 @@ def disco_samples(X: object, labels: object, *, min_points: int = 5, tree: DCTre
     -------
     ndarray of shape (n_samples,)
     """
-    points, found = check_points(X), np.asarray(labels)
+    points = check_points(X)
     check_min_points(min_points, len(points), 1, "disco_samples")
-    if found.shape != (len(points),):
-        raise ValueError(f"There must be one label a row: {len(points)}. Got labels of shape {found.shape} instead.")
+    found = check_labels(labels, len(points))
     noise = found < 0
     if noise.all():
         return np.full(len(points), -1.0)

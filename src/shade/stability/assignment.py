@@ -11,11 +11,13 @@ import numpy as np
 from shade._arrays import FloatArray, IntArray
 from shade._kernels import condense
 from shade.density.search import AllPairs, KDTree, ProductBlocks, make_search
-from shade.stability.selection import FlatClustering
+from shade.stability.selection import FlatClustering, find_deaths
 from shade.stability.structure_tree import StructureTree
 
-# A new point closer to a training point than float32 can tell, relative to the widest extent, is that point.
-SAME_POINT = 1e-6
+# A new point closer to a training point than float32 can tell is that point: relative to how far out it lies, or most
+# do, for one training point far out must not make all that are near each other the same.
+SAME_POINT, MOST = 1e-6, 0.9
+EXTENT_ROWS = 10_000  # are enough to know how far out most lie
 
 
 @dataclass(frozen=True)
@@ -48,19 +50,33 @@ class TrainingPoints:
         by_row[self.search.indices] = core
         return by_row
 
+    @cached_property
+    def _extent(self) -> tuple[FloatArray, float]:
+        """The middle of the points, and how far out most of them lie at most, in any column."""
+        some = self.points[:: 1 + len(self.points) // EXTENT_ROWS]
+        centre: FloatArray = np.median(some, axis=0)
+        return centre, float(np.quantile(_farthest_column(some, centre), MOST))
+
     def attach(self, queries: FloatArray, n_jobs: int | None = None) -> Attachment:
         """Find where new points join.
 
-        The core distance of a new point reaches its `min_points`-th training point. For a training point, which finds
-        itself first, that is its own core distance, so it joins where it did in training.
+        The core distance of a new point reaches its `min_points`-th training point. A training point joins itself, at
+        no distance, and so has all that training found of it.
         """
         nearest, squared = self.search.nearest(queries, self.min_points, n_jobs)
         row, distance = self.search.nearest_reachable(self.core, queries, squared[:, -1].copy(), n_jobs)
-        scale = np.ptp(self.points, axis=0).max()
-        same = squared[:, 0] <= (SAME_POINT * scale) ** 2
+        centre, usual = self._extent
+        same = squared[:, 0] <= (SAME_POINT * np.maximum(_farthest_column(queries, centre), usual)) ** 2
         row = np.where(same, nearest[:, 0], row)
-        distance = np.where(same, self.core[nearest[:, 0]], distance)
-        return Attachment(row, np.sqrt(distance))
+        return Attachment(row, np.sqrt(np.where(same, 0.0, distance)))
+
+
+def _farthest_column(points: FloatArray, centre: FloatArray) -> FloatArray:
+    """How far each point lies from the centre in the column where that is most."""
+    farthest = np.zeros(len(points))
+    for column, middle in zip(points.T, centre, strict=True):  # by column: no copy of all points
+        np.maximum(farthest, np.abs(column - middle), out=farthest)
+    return farthest
 
 
 def join_attachments(parts: Sequence[Attachment]) -> Attachment:
@@ -78,9 +94,7 @@ def label_new_points(clustering: FlatClustering, attachment: Attachment) -> IntA
 def strengths_of_new_points(clustering: FlatClustering, tree: StructureTree, attachment: Attachment) -> FloatArray:
     """How firmly new points belong: as the row that each reaches, or less where it is reached from farther out."""
     leaving, labels = tree.leaving_distances(), label_new_points(clustering, attachment)
-    death = np.zeros(clustering.n_clusters + 1)  # noise, −1, has the last entry
-    # A strength is death over distance, at most 1: so no row has more than the death of its cluster in this product.
-    np.maximum.at(death, clustering.labels, clustering.strengths * leaving)
+    death = np.append(find_deaths(tree, clustering), 0.0)  # noise, −1, reads the last entry
     distance, strengths = np.maximum(attachment.distance, tree.merges.floor), clustering.strengths[attachment.row]
     farther = distance > leaving[attachment.row]
     strengths[farther] = np.minimum(strengths, death[labels] / distance)[farther]

@@ -155,6 +155,17 @@ def find_branches(tree: StructureTree, labels: IntArray) -> tuple[IntArray, Bool
     return found[places], (keys[places] == wanted) & whole
 
 
+def find_deaths(tree: StructureTree, clustering: FlatClustering) -> FloatArray:
+    """The distance at which each cluster has become its core, or falls into others; rows that stay longer are firm."""
+    nodes, whole = find_branches(tree, clustering.branch_labels)
+    nodes = np.where(whole, nodes, len(tree.merges.height) - 1)  # everything but background need be no branch
+    if clustering.of_candidates:
+        death = tree.death[np.maximum(_candidates_at(tree, nodes), 0)]
+    else:
+        death = _chain_ends(tree)[nodes]
+    return np.maximum(death, tree.merges.floor)
+
+
 def _candidates_at(tree: StructureTree, nodes: IntArray) -> IntArray:
     """The candidate that owns each node of the merge tree, −1 where none does."""
     by_node = np.argsort(tree.node)
@@ -242,10 +253,16 @@ def _flatten_candidates(tree: StructureTree, chosen: IntArray) -> FlatClustering
 def _flatten_nodes(tree: StructureTree, nodes: IntArray, limit: FloatArray) -> FlatClustering:
     """Clusters that are nodes of the merge tree, but no candidates, and so have no stability."""
     merges = tree.merges
+    birth = np.append(merges.height, np.inf)[merges.parent[nodes]]
+    return _flatten(tree, nodes, birth, _chain_ends(tree)[nodes], limit, np.full(len(nodes), np.nan))
+
+
+def _chain_ends(tree: StructureTree) -> FloatArray:
+    """Where each node of the merge tree, as a branch, ends."""
+    merges = tree.merges
     ends = np.empty(len(merges.height))
     condense.chain_ends(merges.height, merges.start, merges.stop, merges.parent, tree.smallest, ends)
-    birth = np.append(merges.height, np.inf)[merges.parent[nodes]]
-    return _flatten(tree, nodes, birth, ends[nodes], limit, np.full(len(nodes), np.nan))
+    return ends
 
 
 def _flatten(
