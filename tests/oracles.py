@@ -230,7 +230,10 @@ def branch_tree(root: Node, smallest: int, rule: str) -> Candidate:
 
     top = follow(root, math.inf)
     positive = [v.height for v in root.walk() if v.height > 0]
-    floor = min(positive) * 2.0**-10 if positive else 1.0  # points that coincide: ten octaves closer
+    floor = min(positive) if positive else 1.0
+    coinciding = [len(v.points) - 1 for v in root.walk() if v.height == 0]
+    if positive and (rule == "branches" or len(root.points) - sum(coinciding) < smallest):
+        floor *= 2.0**-10  # points that coincide: ten octaves closer
     for c in top.walk():
         if c is top:
             continue

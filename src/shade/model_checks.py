@@ -103,7 +103,7 @@ def check_clusters(
     if groups.max() > 0:
         enough = np.bincount(groups[groups >= 0]) >= tree.smallest
         _require(enough & find_branches(tree, groups)[1], "there are groups that are no branches of the tree")
-    top = max(float(merges.height[-1]), merges.floor)
+    top = max(float(merges.height[-1]), tree.floor)
     _require(clustering.limit <= np.nextafter(top, np.inf), "there are clusters with a limit above the tree")
     nodes, whole = find_branches(tree, clustering.branch_labels)
     possible = [nodes] if whole.all() else []

@@ -322,7 +322,8 @@ class TreeClusteringMixin:
 
     def _refit_tree(self, before: Self) -> None:
         """Make the trees anew that a copy with other parameters cannot share with the estimator it was copied from."""
-        self._groups = np.zeros_like(before._groups) if self.noise == "embedding" else before._groups
+        if self.noise != before.noise and self.noise == "embedding":
+            self._groups = np.zeros_like(before._groups)
         if (self.min_points, self.min_cluster_size) != (before.min_points, before.min_cluster_size):
             _validation.check_min_points(self.min_points, len(self._groups), 2, "recluster")
             smallest = max(self.min_points, self._smallest(int(np.sum(~self._background))))

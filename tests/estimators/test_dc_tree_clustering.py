@@ -116,6 +116,26 @@ def test_recluster_by_density_is_the_fit_with_it(noise: str) -> None:
         assert np.array_equal(found.assign_noise(), fitted.assign_noise()), seed
 
 
+@pytest.mark.parametrize("columns", [1, 2])
+def test_rounded_values_have_the_clusters_of_the_values(columns: int) -> None:
+    random = np.random.default_rng(1)
+    y = random.integers(0, 3, 1500)
+    spread = np.array([3.0, 1.5])[:columns]
+    X = np.array([[20, 5], [45, 20], [70, 8]])[y, :columns] + spread * random.normal(size=(1500, columns))
+    assert len(np.unique(np.round(X), axis=0)) < 350
+    model = DCTreeClustering(noise="outliers").fit(np.round(X))
+    assert model.n_clusters_ == 3
+    assert adjusted_rand_score(y, model.labels_) > 0.98
+
+
+@pytest.mark.parametrize("places", [2, 3, 6])
+def test_where_there_are_few_places_each_is_a_cluster(places: int) -> None:
+    X = np.repeat(np.random.default_rng(0).normal(size=(places, 4)), 40, axis=0)
+    model = DCTreeClustering().fit(X)
+    assert model.n_clusters_ == places
+    assert adjusted_rand_score(np.repeat(np.arange(places), 40), model.labels_) == 1.0
+
+
 @pytest.mark.parametrize("unit", [1e160, 1e-200])
 def test_points_without_squares_are_refused(unit: float) -> None:
     with pytest.raises(ValueError, match="Rescale them first"):

@@ -50,7 +50,7 @@ def leaving_of(model: DCTreeClustering) -> np.ndarray:
     tree = model.structure_tree_
     leaving = np.empty(len(tree.order))
     for position, row in enumerate(tree.order):
-        leaving[row] = max(tree.branches.leaving[position], tree.merges.floor)
+        leaving[row] = max(tree.branches.leaving[position], tree.floor)
     return leaving
 
 

@@ -80,7 +80,7 @@ class ClusterTable:
             "birth": min(birth, float(clustering.limit[label])),
             "death": (1.0 - persistence) * min(birth, top),
             # A member's strength is this over the distance it leaves at, or over that of the birth for outskirts.
-            "core": (1.0 - persistence) * min(max(birth, merges.floor), max(top, merges.floor)),
+            "core": (1.0 - persistence) * min(max(birth, self.tree.floor), max(top, self.tree.floor)),
             "persistence": persistence,
             "stability": stability if np.isfinite(stability) else None,
             "exemplars": self._pick_exemplars(clustering.exemplars[label]),
@@ -139,7 +139,7 @@ def gather_contents(
             "y": pack(flat[order, 1], np.float32),
             "row": pack(order, np.int32),
             "reachability": pack(_finite(model.dc_tree_.reachability), np.float32),
-            "leaving": pack(np.maximum(tree.branches.leaving, tree.merges.floor), np.float32),
+            "leaving": pack(np.maximum(tree.branches.leaving, tree.floor), np.float32),
             "outlier": pack(model.outlier_scores_[order], np.float32),
         },
         "axes": axes,

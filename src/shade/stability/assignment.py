@@ -95,7 +95,7 @@ def strengths_of_new_points(clustering: FlatClustering, tree: StructureTree, att
     """How firmly new points belong: as the row that each reaches, or less where it is reached from farther out."""
     leaving, labels = tree.leaving_distances(), label_new_points(clustering, attachment)
     death = np.append(find_deaths(tree, clustering), 0.0)  # noise, −1, reads the last entry
-    distance, strengths = np.maximum(attachment.distance, tree.merges.floor), clustering.strengths[attachment.row]
+    distance, strengths = np.maximum(attachment.distance, tree.floor), clustering.strengths[attachment.row]
     farther = distance > leaving[attachment.row]
     strengths[farther] = np.minimum(strengths, death[labels] / distance)[farther]
     return np.where(labels >= 0, strengths, 0.0)
@@ -110,7 +110,7 @@ def score_new_points(tree: StructureTree, attachment: Attachment) -> FloatArray:
     leaving = np.maximum(attachment.distance, branches.leaving[where])
     branch = branches.point_branch[where]
     condense.climb(branches.parent, branches.birth, branch, leaving)
-    floor = tree.merges.floor
+    floor = tree.floor
     return 1.0 - np.maximum(branches.deepest[branch], floor) / np.maximum(leaving, floor)
 
 

@@ -69,7 +69,7 @@ def mass_and_size(tree: StructureTree, clustering: FlatClustering) -> tuple[Floa
     clustered = np.flatnonzero(clustering.labels >= 0)
     labels = clustering.labels[clustered]
     leaving = tree.leaving_distances()[clustered]
-    above = np.log(np.maximum(clustering.limit[labels], tree.merges.floor) / leaving)
+    above = np.log(np.maximum(clustering.limit[labels], tree.floor) / leaving)
     k = clustering.n_clusters
     mass: FloatArray = np.bincount(labels, above, minlength=k).astype(np.float64, copy=False)
     return mass, np.bincount(labels, minlength=k).astype(np.int64, copy=False)

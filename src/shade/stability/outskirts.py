@@ -55,7 +55,7 @@ def with_outskirts(
     outside = (clustering.labels < 0) & (groups >= 0) & ~_left_out(tree, clustering)
     if clustering.n_clusters == 0 or not outside.any():
         return clustering
-    floor, top = tree.merges.floor, max(float(tree.merges.height[-1]), tree.merges.floor)
+    floor, top = tree.floor, max(float(tree.merges.height[-1]), tree.floor)
     leaving = tree.leaving_distances()
     if groups.any():
         links = links[(groups[links[:, 0]] == groups[links[:, 1]]) & (groups[links[:, 0]] >= 0)]

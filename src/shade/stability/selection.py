@@ -163,7 +163,7 @@ def find_deaths(tree: StructureTree, clustering: FlatClustering) -> FloatArray:
         death = tree.death[np.maximum(_candidates_at(tree, nodes), 0)]
     else:
         death = _chain_ends(tree)[nodes]
-    return np.maximum(death, tree.merges.floor)
+    return np.maximum(death, tree.floor)
 
 
 def _candidates_at(tree: StructureTree, nodes: IntArray) -> IntArray:
@@ -269,7 +269,7 @@ def _flatten(
     tree: StructureTree, nodes: IntArray, birth: FloatArray, death: FloatArray, limit: FloatArray, stability: FloatArray
 ) -> FlatClustering:
     """Number the clusters by size and describe each row."""
-    merges, order, floor = tree.merges, tree.order, tree.merges.floor
+    merges, order, floor = tree.merges, tree.order, tree.floor
     first_row = [order[merges.start[node] : merges.stop[node]].min() for node in nodes]
     by_size = np.lexsort((first_row, -merges.size[nodes]))
     labels = np.full(len(order), -1)

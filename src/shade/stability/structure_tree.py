@@ -17,7 +17,7 @@ from shade._validation import Whole, check_choice, check_parameter
 from shade.density.dc_tree import DCTree
 
 # Points that coincide are infinitely dense. They count as ten octaves closer than the closest distinct points: dense
-# enough to be clusters of their own, finite, and free of the unit.
+# enough to be clusters of their own, finite, and free of the unit. For "information" see `_floor`.
 COINCIDENCE = 2.0**-10
 
 SELECTIONS = ("structure", "branches", "information")
@@ -50,11 +50,11 @@ class MergeTree:
         """Number of points below each node."""
         return self.stop - self.start
 
-    @cached_property
-    def floor(self) -> float:
-        """The distance that points which coincide count as: far below that of the closest distinct points."""
-        positive = self.height[self.height > 0]
-        return float(positive.min()) * COINCIDENCE if len(positive) else 1.0
+    @property
+    def n_places(self) -> int:
+        """Number of points, those that coincide counted once."""
+        coincide = self.height == 0.0
+        return self.n_points - int(np.sum(self.size[coincide] - 1))
 
     @property
     def n_points(self) -> int:
@@ -166,7 +166,7 @@ class StructureTree:
             parent, node, stability = _structure_candidates(merges, smallest)
         else:
             parent, node = branches.parent, branches.node
-            stability = _branch_stability(merges, branches, selection)
+            stability = _branch_stability(merges, branches, selection, _floor(merges, selection, smallest))
         ends = np.empty(len(merges.height))
         condense.chain_ends(merges.height, merges.start, merges.stop, merges.parent, smallest, ends)
         parting = np.append(merges.height, np.inf)  # the root's parent −1 reads the infinity at the end
@@ -174,6 +174,11 @@ class StructureTree:
             selection, smallest, parent, merges.size[node], parting[merges.parent[node]], ends[node], stability, node,
             tree.order, merges, branches,
         )  # fmt: skip
+
+    @cached_property
+    def floor(self) -> float:
+        """The distance that points which coincide count as."""
+        return _floor(self.merges, self.selection, self.smallest)
 
     @property
     def n_candidates(self) -> int:
@@ -190,7 +195,7 @@ class StructureTree:
     @cached_property
     def fall(self) -> FloatArray:
         """How far the logarithm of distance falls from the birth of a candidate to where a row leaves, on average."""
-        floor, start, stop = self.merges.floor, self.merges.start[self.node], self.merges.stop[self.node]
+        floor, start, stop = self.floor, self.merges.start[self.node], self.merges.stop[self.node]
         leaving = np.concatenate([[0.0], np.cumsum(np.log(np.maximum(self.branches.leaving, floor)))])
         fall: FloatArray = np.log(np.maximum(self.birth, floor)) - (leaving[stop] - leaving[start]) / (stop - start)
         return fall
@@ -198,7 +203,7 @@ class StructureTree:
     def leaving_distances(self) -> FloatArray:
         """The distance at which each row falls off its branch, by row; of rows that coincide, the floor."""
         leaving = np.empty(len(self.order))
-        leaving[self.order] = np.maximum(self.branches.leaving, self.merges.floor)
+        leaving[self.order] = np.maximum(self.branches.leaving, self.floor)
         return leaving
 
     def rows(self, candidate: int) -> IntArray:
@@ -214,6 +219,19 @@ def smallest_branch(selection: str, min_points: int, n_points: int) -> int:
     if selection == "branches":
         return 2 * min_points
     return max(2 * min_points, int(np.ceil(0.005 * n_points)))
+
+
+def _floor(merges: MergeTree, selection: str, smallest: int) -> float:
+    """The distance that points which coincide count as: far below that of the closest distinct points.
+
+    For "information" it is that of the closest distinct points. Values are often rounded, and then how many rows share
+    a place tells how coarsely, while clusters are groups of places; unless there are too few places for a group.
+    """
+    positive = merges.height[merges.height > 0]
+    if not len(positive):
+        return 1.0
+    rounded = selection == "information" and merges.n_places >= smallest
+    return float(positive.min()) * (1.0 if rounded else COINCIDENCE)
 
 
 def _structure_candidates(merges: MergeTree, smallest: int) -> tuple[IntArray, IntArray, FloatArray]:
@@ -233,11 +251,11 @@ def _structure_candidates(merges: MergeTree, smallest: int) -> tuple[IntArray, I
     return parent, node, stability
 
 
-def _branch_stability(merges: MergeTree, branches: BranchTree, selection: str) -> FloatArray:
+def _branch_stability(merges: MergeTree, branches: BranchTree, selection: str, floor: float) -> FloatArray:
     measure = condense.INVERSE if selection == "branches" else condense.INFORMATION
     stability = np.empty(len(branches.parent))
     condense.branch_stability(
         branches.parent, branches.birth, merges.size[branches.node], branches.point_branch, branches.leaving,
-        merges.floor, measure, stability,
+        floor, measure, stability,
     )  # fmt: skip
     return stability
