@@ -5,6 +5,7 @@ import pickle
 import re
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -577,3 +578,20 @@ def test_a_single_blob_is_not_torn_into_many() -> None:
     X = np.random.default_rng(0).normal(size=(300, 5))
     model = SHADE(**QUICK, selection="information").fit(X)
     assert 1 <= model.n_clusters_ <= 4
+
+
+def test_a_row_that_has_a_column_for_itself_is_told_of() -> None:
+    X, _ = blobs(200)
+    settings = {**QUICK, "epochs": 1}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        SHADE(**settings).fit(X)
+    X[7, 2] = 1e6
+    with pytest.warns(ShadeWarning, match="In column 'x2' one row lies so far out"):
+        SHADE(**settings).fit(X)
+    X[9, 4] = -1e6
+    with pytest.warns(ShadeWarning, match="In 2 of 8 columns, such as 'c', one row"):
+        SHADE(**settings).fit(pd.DataFrame(X, columns=list("abcdefgh")))
+    with warnings.catch_warnings():  # two of forty columns hide nothing
+        warnings.simplefilter("error")
+        SHADE(**settings).fit(np.hstack([X, *(blobs(200)[0] for _ in range(4))]))

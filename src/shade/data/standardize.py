@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from shade._arrays import AnyArray, FloatArray, IntArray, SingleArray
 SLICE_ENTRIES = 1 << 22  # sums are taken over; another number rounds them otherwise
 PIECE_ENTRIES = 1 << 20  # handled at a time where nothing is summed up: little memory, and quick in the cache
 FEWEST_PIXELS = 64  # of a row that may be an image
+LONELY_SHARE, LONELY_ROWS = 0.5, 50  # of the variance of a column that one row holds, of at least so many
 PILED_SHARE = 1 / 3  # of the pixels that are black in some images and white in others; corners hardly ever are
 
 
@@ -50,10 +51,14 @@ def _join_ends(end: FloatArray, count: IntArray, part: FloatArray, farther: np.u
 
 @dataclass(frozen=True)
 class Standardizer:
-    """Shift and scale of the columns; one entry each, or a single one for all columns."""
+    """Shift and scale of the columns; one entry each, or a single one for all columns.
+
+    `lonely` are the columns in which one row holds more than half of the variance, so that all others look alike.
+    """
 
     mean: FloatArray
     scale: FloatArray
+    lonely: IntArray = field(default_factory=lambda: np.empty(0, np.int64))
 
     @classmethod
     def fit(cls, X: AnyArray, standardize: str | bool, *, unit_free: bool = False) -> Standardizer:
@@ -72,9 +77,11 @@ class Standardizer:
             for part in _slices(X):
                 total += part.sum(axis=axis)
             mean = total / count
-            squares = np.zeros_like(total)
+            squares, largest = np.zeros_like(total), np.zeros_like(total)
             for part in _slices(X):
-                squares += np.square(part - mean).sum(axis=axis)
+                parts = np.square(part - mean)
+                squares += parts.sum(axis=axis)
+                np.maximum(largest, parts.max(axis=axis), out=largest)
             scale = np.sqrt(squares / count)
         if not np.all(np.isfinite(scale)):
             raise ValueError(
@@ -86,7 +93,8 @@ class Standardizer:
         if standardize is False:
             unit = float(np.sqrt(np.mean(np.where(constant, 0.0, np.square(scale)))))
             return cls(np.zeros(1), np.full(1, unit if unit > 0 else 1.0))
-        return cls(mean, np.where(constant, 1.0, scale))
+        lonely = (largest > LONELY_SHARE * squares) & ~constant & (n >= LONELY_ROWS)
+        return cls(mean, np.where(constant, 1.0, scale), np.flatnonzero(lonely))
 
     def apply(self, X: AnyArray) -> SingleArray:
         """Standardise rows; each entry is computed in double precision and rounded once."""
