@@ -9,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 from PIL import Image
 
@@ -254,3 +255,17 @@ def test_noise_squeezes_the_clusters_of_the_first_view_never():
     assert np.abs(_first_view(flat, np.zeros(1000, bool))).max() > 40
     near = np.where(members[:, None], flat, flat / 30)  # noise among the clusters is seen with them
     np.testing.assert_array_equal(_first_view(near, members), [near.min(axis=0), near.max(axis=0)])
+
+
+def test_rows_may_be_a_frame_or_an_array(tmp_path, table_model, table_samples):
+    frame = pd.DataFrame(table_samples.rows, columns=table_samples.feature_names, index=table_samples.ids)
+    expected = data_of(write_report(table_model, tmp_path / "a.html", samples=table_samples).read_text("utf-8"))
+    found = data_of(write_report(table_model, tmp_path / "b.html", samples=frame.assign(t="text")).read_text("utf-8"))
+    assert found["ids"] == expected["ids"]
+    assert found["clusters"] == expected["clusters"]
+    plain = data_of(write_report(table_model, tmp_path / "c.html", samples=frame.to_numpy()).read_text("utf-8"))
+    features = [[feature["name"] for feature in cluster["features"]] for cluster in plain["clusters"]]
+    assert features[0]
+    assert plain.get("ids") is None
+    with pytest.raises(ValueError, match="The samples have 3 rows, but the model"):
+        write_report(table_model, tmp_path / "d.html", samples=frame.head(3))

@@ -10,6 +10,7 @@ from shade._arrays import BoolArray, FloatArray
 from shade._validation import check_points
 from shade.plots._axes import RASTERIZE_FROM, add_legend, choose_axes, equalize_scale
 from shade.plots._groups import Names, group_points
+from shade.plots._models import labels_of, points_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,7 +27,8 @@ def plot_embedding(
 
     Parameters
     ----------
-    embedding : array-like of shape (n_samples,) or (n_samples, n_dimensions)
+    embedding : array-like of shape (n_samples,) or (n_samples, n_dimensions), or a fitted model
+        A model is shown by its own embedding and, if no others are given, labels.
     labels : array-like of shape (n_samples,), optional
         Clusters or classes, as numbers or text; −1 is noise, in light grey below the others.
     ax : Axes, optional
@@ -46,6 +48,7 @@ def plot_embedding(
     >>> ax.get_xlabel()
     'Dimension 1'
     """
+    embedding, labels = points_of(embedding), labels_of(embedding, labels)
     points = check_points(np.asarray(embedding)[:, None] if np.ndim(embedding) == 1 else embedding)
     groups = group_points(labels, len(points))
     flat, (x_label, y_label) = flatten_points(points, groups.codes >= 0)

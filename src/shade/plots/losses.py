@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,14 +20,14 @@ COLOURS = {"loss": "0.2", "reconstruction_loss": "#0072b2", "density_loss": "#d5
 NAME_WIDTH, NAME_HEIGHT = 85.0, 12.0
 
 
-def plot_losses(history: Sequence[Mapping[str, float]], *, ax: Axes | None = None) -> Axes:
+def plot_losses(history: Any, *, ax: Axes | None = None) -> Axes:
     """Draw each loss over the epochs, its name at the end of its line.
 
     The axis of losses is logarithmic if they range over more than two decades.
 
     Parameters
     ----------
-    history : sequence of mappings
+    history : sequence of mappings, or a fitted model
         One for each epoch, with 'epoch' and any of 'loss', 'reconstruction_loss' and 'density_loss'.
     ax : Axes, optional
         Those of a new figure if None.
@@ -45,6 +45,7 @@ def plot_losses(history: Sequence[Mapping[str, float]], *, ax: Axes | None = Non
     >>> [line.get_label() for line in ax.lines]
     ['Total']
     """
+    history = getattr(history, "history_", history)
     series = {key: values for key in TITLES if len(values := _series(history, key))}
     if not series:
         raise ValueError(

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from shade._arrays import BoolArray, FloatArray
 from shade.plots._axes import RASTERIZE_FROM, add_legend, choose_axes
 from shade.plots._groups import group_points
+from shade.plots._models import labels_of
 from shade.plots.palette import NOISE_COLOUR
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from shade.density.dc_tree import DCTree
-
 # More columns than a picture has pixels.
 COLUMNS = 2_000
 
 
-def plot_reachability(tree: DCTree, labels: object = None, *, log: bool = False, ax: Axes | None = None) -> Axes:
+def plot_reachability(tree: Any, labels: object = None, *, log: bool = False, ax: Axes | None = None) -> Axes:
     """Draw the reachability of each point in the order of the tree.
 
     Valleys are dense regions, the walls between them the dc-distances that part them. The first point has no
@@ -29,7 +28,8 @@ def plot_reachability(tree: DCTree, labels: object = None, *, log: bool = False,
 
     Parameters
     ----------
-    tree : DCTree
+    tree : DCTree, or a fitted model
+        A model is shown by its own tree and, if no others are given, labels.
     labels : array-like of shape (n_samples,), optional
         Clusters or classes of the rows, as numbers or text; −1 is noise, in light grey.
     log : bool, default=False
@@ -51,6 +51,7 @@ def plot_reachability(tree: DCTree, labels: object = None, *, log: bool = False,
     >>> ax.get_ylabel()
     'Reachability (dc-distance)'
     """
+    tree, labels = getattr(tree, "dc_tree_", tree), labels_of(tree, labels)
     n, reachability = tree.n_points, tree.reachability
     groups = group_points(labels, n)
     axes = choose_axes(ax, 8.0, 3.5)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,17 +12,15 @@ from shade.plots._axes import choose_axes
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from shade.stability.structure_tree import StructureTree
 
-
-def plot_stability(tree: StructureTree, *, most: int = 30, ax: Axes | None = None) -> Axes:
+def plot_stability(tree: Any, *, most: int = 30, ax: Axes | None = None) -> Axes:
     """Draw the total stability of the best clustering with each number of clusters, the highest one marked.
 
     All of them come from the same tree: `recluster(n_clusters=k)` gives the clustering behind a point of the curve.
 
     Parameters
     ----------
-    tree : StructureTree
+    tree : StructureTree, or a fitted model
     most : int, default=30
         Largest number of clusters to draw; fewer if the tree has not so many branches.
     ax : Axes, optional
@@ -47,6 +45,7 @@ def plot_stability(tree: StructureTree, *, most: int = 30, ax: Axes | None = Non
     from shade.stability.selection import total_stabilities  # loads numba, which the other plots do without
 
     check_parameter("most", most, Whole(1), "plot_stability")
+    tree = getattr(tree, "structure_tree_", tree)
     axes = choose_axes(ax, 7.0, 3.5)
     totals = total_stabilities(tree, min(most, int(tree.n_leaves[0])))
     numbers = np.arange(1, len(totals) + 1)

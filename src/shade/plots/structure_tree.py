@@ -10,6 +10,7 @@ import numpy as np
 from shade._arrays import FloatArray, IntArray
 from shade.plots._axes import choose_axes, spans_decades
 from shade.plots._groups import Groups, group_points
+from shade.plots._models import clustering_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,9 +42,7 @@ class _Range:
         return (values - low) / (high - low)
 
 
-def plot_structure_tree(
-    tree: StructureTree, clustering: FlatClustering | None = None, *, ax: Axes | None = None
-) -> Axes:
+def plot_structure_tree(tree: Any, clustering: FlatClustering | None = None, *, ax: Axes | None = None) -> Axes:
     """Draw each candidate as a bar over its points, from the distance where it is born down to where it ends.
 
     The root, born at infinity, is drawn a little higher than the others. The axis of distances is logarithmic if they
@@ -51,8 +50,8 @@ def plot_structure_tree(
 
     Parameters
     ----------
-    tree : StructureTree
-        At most its 400 largest candidates are drawn; the title says so.
+    tree : StructureTree, or a fitted model
+        At most its 400 largest candidates are drawn; the title says so. A model is shown by its own tree and clusters.
     clustering : FlatClustering, optional
         Clusters chosen from this tree, all drawn in their colours.
     ax : Axes, optional
@@ -74,6 +73,7 @@ def plot_structure_tree(
     >>> ax.get_ylabel()
     'dc-distance'
     """
+    tree, clustering = getattr(tree, "structure_tree_", tree), clustering_of(tree, clustering)
     axes = choose_axes(ax, 8.0, 4.5)
     shown = _distance_range(tree)
     largest = np.argsort(-tree.size, kind="stable")[:MOST_CANDIDATES]

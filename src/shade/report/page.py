@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from shade.plots.embedding import flatten_points
-from shade.report.samples import ReportSamples, check_samples
+from shade.report.samples import check_samples
 
 if TYPE_CHECKING:
     from shade.tree_clustering import TreeClusteringMixin
@@ -30,7 +30,7 @@ def write_report(
     model: TreeClusteringMixin,
     path: str | PathLike[str],
     *,
-    samples: ReportSamples | None = None,
+    samples: Any = None,
     title: str | None = None,
 ) -> Path:
     """Write one HTML file that shows what a model found, to be explored in a browser without any network.
@@ -42,10 +42,11 @@ def write_report(
     path : str or path
         By custom "report.html". It is written aside and then renamed: a file of that name is always whole.
     samples : optional
-        What is known about the rows that were fitted: an object with `rows` (a table, or images of shape N × H × W,
+        The rows that were fitted, as a DataFrame or an array. With them clusters are told by their features or shown as
+        images. Or what is known about these rows: an object with `rows` (a table, or images of shape N × H × W,
         N × C × H × W or N × H × W × 3), `feature_names`, `ids`, `labels` and `kind` ("table", "images" or "frames").
-        With it clusters are told by their features or shown as images. Where it says its `source` and has `notes` of
-        what was done to the rows, as those that `shade.data.read_samples` reads, the page says so too.
+        Where it says its `source` and has `notes` of what was done to the rows, as those that
+        `shade.data.read_samples` reads, the page says so too.
     title : str, optional
 
     Returns

@@ -57,10 +57,11 @@ class KnownSamples:
     notes: tuple[str, ...] = ()
 
 
-def check_samples(samples: ReportSamples | None, n_points: int) -> KnownSamples:
+def check_samples(samples: Any, n_points: int) -> KnownSamples:
     """Check that samples have a row for each point, and tell tables from images."""
     if samples is None:
         return KnownSamples()
+    samples = samples if hasattr(samples, "rows") else _as_samples(samples)
     rows = None if samples.rows is None else np.asarray(to_numpy(samples.rows))
     if rows is not None and len(rows) != n_points:
         raise ValueError(f"The samples have {len(rows)} rows, but the model was fitted to {n_points}.")
@@ -77,6 +78,24 @@ def check_samples(samples: ReportSamples | None, n_points: int) -> KnownSamples:
         return replace(known, images=_channels_last(rows))
     names = None if samples.feature_names is None else tuple(map(str, samples.feature_names))
     return replace(known, table=rows.reshape(n_points, -1), feature_names=names)
+
+
+@dataclass(frozen=True)
+class _PlainSamples:
+    rows: Any
+    kind: str
+    feature_names: Sequence[str] | None = None
+    ids: Any = None
+    labels: Any = None
+
+
+def _as_samples(data: Any) -> ReportSamples:
+    """A DataFrame, whose index names the rows and whose columns of numbers are told of, or an array."""
+    if hasattr(data, "select_dtypes"):
+        numbers = data.select_dtypes(["number", "bool"])
+        return _PlainSamples(numbers.to_numpy(np.float64), "table", list(map(str, numbers.columns)), data.index)
+    rows = np.asarray(to_numpy(data))
+    return _PlainSamples(rows, "images" if rows.ndim > 2 else "table")
 
 
 def _as_texts(values: Sequence[Any] | None, name: str, n_points: int) -> tuple[str, ...] | None:
