@@ -75,7 +75,7 @@ def test_names_come_from_the_frame_from_fitting_or_by_number() -> None:
     assert model.explain(X).feature_names == ("weight", "height")
     assert model.explain(np.hstack([X, X]), top=1).feature_names == ("x0", "x1", "x2", "x3")
     table = model.explain(frame, top=1).to_frame()
-    assert list(table.columns) == ["cluster", "feature", "effect", "median_inside", "median_outside"]
+    assert list(table.columns) == ["cluster", "feature", "effect", "inside", "outside"]
     assert len(table) == model.n_clusters_ == 2
     assert sorted(table["effect"]) == [-1.0, 1.0]
 
@@ -97,3 +97,10 @@ def test_wrong_rows_text_and_numbers_are_told() -> None:
         explain_labels([["a"], ["b"], ["c"]], labels)
     with pytest.raises(ValueError, match=r"contains NaN in row 1, column 'x0'"):
         explain_labels([[1.0], [np.nan], [3.0]], labels)
+
+
+def test_features_that_are_zero_or_one_are_told_by_their_share() -> None:
+    X = np.column_stack([np.repeat([1, 0], 50), np.arange(100) % 4 == 0, np.repeat([0.0, 7.0], 50)])
+    found = explain_groups(X, [np.arange(50)], top=3, feature_names=["first", "fourth", "height"])
+    shown = dict(zip(found.features[0].tolist(), zip(found.inside[0], found.outside[0], strict=True), strict=True))
+    assert shown == {0: (1.0, 0.0), 1: (0.26, 0.24), 2: (0.0, 7.0)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import math
 import os
 from collections.abc import Iterator
@@ -18,6 +19,8 @@ def write_whole(path: Path, data: bytes) -> None:
 
     The name aside is always the same, so what a killed process left there is taken over by the next write.
     """
+    if not path.parent.is_dir():  # or the name aside, of which nobody has heard, would be told
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path.parent))
     aside = path.with_name(f".{path.name}.partial")
     try:
         with aside.open("wb") as file:

@@ -30,7 +30,8 @@ class Explanation:
     features : ndarray of shape (n_groups, top)
         Numbers of the features with the largest effects.
     inside, outside : ndarray of shape (n_groups, top)
-        Medians of these features over the rows inside and outside the group; NaN where no rows are outside.
+        Medians of these features over the rows inside and outside the group, means of those that are 0 or 1; NaN where
+        no rows are outside.
     """
 
     feature_names: tuple[str, ...]
@@ -51,8 +52,8 @@ class Explanation:
                 "cluster": numbers,
                 "feature": [self.feature_names[feature] for feature in features],
                 "effect": self.effects[numbers, features],
-                "median_inside": self.inside.ravel(),
-                "median_outside": self.outside.ravel(),
+                "inside": self.inside.ravel(),
+                "outside": self.outside.ravel(),
             }
         )
 
@@ -114,7 +115,7 @@ def explain_groups(
         shifts[:, block] = _shifts(columns, groups, sizes)
     # Many features may tell a group from the rest completely; then the one with the widest gap comes first.
     order = np.lexsort((-np.abs(shifts), -np.abs(effects).round(9)), axis=1)[:, :top]
-    inside, outside = _medians(rows, groups, order)
+    inside, outside = _middles(rows, groups, order)
     return Explanation(names, effects, order, inside, outside)
 
 
@@ -171,14 +172,20 @@ def _shifts(columns: FloatArray, groups: Sequence[IntArray], sizes: IntArray) ->
     return shifts
 
 
-def _medians(rows: AnyArray, groups: Sequence[IntArray], features: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Medians of the chosen features inside and outside each group."""
+def _middles(rows: AnyArray, groups: Sequence[IntArray], features: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Medians of the chosen features inside and outside each group; shares of features that are 0 or 1."""
     inside, outside = np.full(features.shape, np.nan), np.full(features.shape, np.nan)
     for place, (group, chosen) in enumerate(zip(groups, features, strict=True)):
         rest = np.ones(len(rows), np.bool_)
         rest[group] = False
         if len(group):
-            inside[place] = np.median(rows[np.ix_(group, chosen)], axis=0)
+            inside[place] = _middle(rows, group, chosen)
         if rest.any():
-            outside[place] = np.median(rows[np.ix_(rest, chosen)], axis=0)
+            outside[place] = _middle(rows, np.flatnonzero(rest), chosen)
     return inside, outside
+
+
+def _middle(rows: AnyArray, group: IntArray, features: IntArray) -> FloatArray:
+    values = np.asarray(rows[np.ix_(group, features)], np.float64)
+    yes_or_no = np.array([np.isin(rows[:, feature], (0, 1)).all() for feature in features])
+    return np.where(yes_or_no, values.mean(axis=0), np.median(values, axis=0))

@@ -14,6 +14,8 @@ from shade.data.row_sources import RowSource, as_source
 if TYPE_CHECKING:
     from shade.estimator import SHADE
 
+MOST_NAMED = 5
+
 
 def check_samples(model: SHADE, X: Any, *, reset: bool) -> Any:
     """Check rows and flatten images; the shape of one sample is kept for the network."""
@@ -40,12 +42,47 @@ def check_samples(model: SHADE, X: Any, *, reset: bool) -> Any:
 
 def check_rows(estimator: Any, X: object, *, reset: bool) -> AnyArray:
     """Check rows as scikit-learn does, with our words for what is not a number."""
-    checked = validate_data(
-        estimator, X, reset=reset, dtype="numeric", ensure_all_finite=False, ensure_min_samples=1, ensure_min_features=1
-    )
+    try:
+        checked = validate_data(
+            estimator, X, reset=reset, dtype="numeric", ensure_all_finite=False, ensure_min_samples=1,
+            ensure_min_features=1,
+        )  # fmt: skip
+    except (ValueError, TypeError) as error:
+        _blame_columns(X, error)
+        raise
     names = getattr(estimator, "feature_names_in_", None)
     rows: AnyArray = _validation.check_finite(_validation.check_numeric(checked), names=names)
     return rows
+
+
+def _blame_columns(X: Any, error: Exception) -> None:
+    """Say in our words which columns of a DataFrame are at fault, if that is what went wrong."""
+    if not (hasattr(X, "dtypes") and hasattr(X, "iloc")):
+        return
+    twice = sorted({str(name) for name in X.columns[X.columns.duplicated()]})
+    if twice:
+        raise ValueError(f"Columns must have different names. There are several called {twice[0]!r}.") from None
+    wrong = [
+        f"{str(name)!r} (such as {_odd_value(X[name])!r})" for name in X.columns if _odd_value(X[name]) is not None
+    ]
+    if wrong:
+        few = ", ".join(wrong[:MOST_NAMED]) + (", …" if len(wrong) > MOST_NAMED else "")
+        raise ValueError(f"Columns must be of numbers. Encode or leave out {few}.") from error
+
+
+def _odd_value(column: Any) -> str | None:
+    """An entry that is no number, as text."""
+    values = column.to_numpy()
+    if values.dtype.kind in "fiub":
+        return None
+    for value in column.dropna():
+        try:
+            number = not hasattr(value, "year") and float(value) is not None
+        except (TypeError, ValueError):
+            number = False
+        if not number:
+            return str(value)
+    return None
 
 
 def check_source(estimator: Any, source: RowSource, *, reset: bool) -> RowSource:

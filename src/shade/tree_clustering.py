@@ -36,7 +36,7 @@ from shade.stability.evidence import firm_clusters, more_than_chance
 from shade.stability.group_selection import clusters_in_groups, select_in_groups
 from shade.stability.groups import join_small_groups
 from shade.stability.links import follow_links, links_of, sort_links
-from shade.stability.outskirts import with_outskirts
+from shade.stability.outskirts import with_outskirts, without_far_rows
 from shade.stability.selection import FlatClustering, cut_at_distance, select_clusters, select_n_clusters
 from shade.stability.structure_tree import SELECTIONS, StructureTree, smallest_branch
 
@@ -241,7 +241,7 @@ class TreeClusteringMixin:
             chosen = select_n_clusters(tree, n_clusters)
         else:
             chosen = other._select() if distance is None else cut_at_distance(tree, distance)
-        other._set_clustering(other._finish(tree, chosen))
+        other._set_clustering(other._finish(tree, chosen, None if distance is None else chosen.limit))
         return other
 
     def to_frame(self, ids: object = None, *, embedding: bool = False) -> pandas.DataFrame:
@@ -250,7 +250,8 @@ class TreeClusteringMixin:
         Parameters
         ----------
         ids : array-like of shape (n_samples,), optional
-            What the rows are called, the index of the table; their numbers if None.
+            What the rows are called, the index of the table; their numbers if None. To join it with a DataFrame that
+            was clustered, give the index of that.
         embedding : bool, default=False
             Add a column for each dimension of the embedding.
 
@@ -370,13 +371,16 @@ class TreeClusteringMixin:
     ) -> FlatClustering:
         """Branches of the tree without background and, where only outliers are noise, with their outskirts.
 
-        `limit` says where the outskirts of each cluster end if that is known.
+        `limit` says where the outskirts of each cluster end if that is known. The one cluster of everything has none,
+        but ends somewhere, too.
         """
         if self._background.any():
             clustering = clustering.without(self._background)
         if self.noise == "outliers" and clustering.of_candidates:
             firm = firm_clusters(tree, clustering, self._dimension) if limit is None else None
             clustering = with_outskirts(tree, clustering, self._links, self._groups, firm, limit)
+        elif self.noise == "outliers" and clustering.n_clusters == 1:
+            clustering = without_far_rows(tree, clustering, limit)
         return clustering
 
     def _dimension(self) -> float:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from tests.cli.commands import QUICK, run
 from tests.estimators.mutations import MARK, MEMBERS, Payload, forge, npy, pack, parts_of, unpack
@@ -150,6 +151,23 @@ def test_a_report_needs_as_many_rows_as_were_clustered(fitted: Path, table: Path
     options = ["--id", "customer", "--missing", "drop-rows", "-o", tmp_path / "report.html"]
     refused(3, "customers.csv: ", "report", fitted, "--data", table, *options)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_report_that_shows_less_does_not_take_the_place_of_one_that_shows_more(fitted: Path, tmp_path: Path) -> None:
+    shutil.copytree(fitted, tmp_path / "out")
+    before = (tmp_path / "out" / "report.html").read_bytes()
+    refused(5, "a report without --data shows less", "report", tmp_path / "out")
+    assert (tmp_path / "out" / "report.html").read_bytes() == before
+
+
+@pytest.mark.parametrize("size", ["8", "8x8x3", "0x8", "abc"])
+def test_sizes_of_pictures_are_two_numbers(tmp_path: Path, size: str) -> None:
+    Image.new("L", (4, 4)).save(tmp_path / "a.png")
+    refused(2 if size == "abc" else 3, "such as", "fit", tmp_path, "--resize", size)
+
+
+def test_an_empty_name_is_no_folder() -> None:
+    refused(3, "its name is empty", "fit", "")
 
 
 def test_means_are_asked_of_a_model_that_has_some(tmp_path: Path) -> None:

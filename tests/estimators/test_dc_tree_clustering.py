@@ -1,6 +1,7 @@
 """DCTreeClustering: the clustering step alone."""
 
 import pickle
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -116,6 +117,25 @@ def test_recluster_by_density_is_the_fit_with_it(noise: str) -> None:
         assert np.array_equal(found.assign_noise(), fitted.assign_noise()), seed
 
 
+@pytest.mark.parametrize("columns", [1, 2, 3, 10])
+def test_rows_far_out_are_noise_where_there_is_one_cluster(columns: int, tmp_path: Path) -> None:
+    X = np.random.default_rng(0).normal(size=(1000, columns))
+    X[:3] = [[100.0], [-80.0], [60.0]] * np.ones((3, columns))
+    model = DCTreeClustering(noise="outliers").fit(X)
+    assert model.n_clusters_ == 1
+    assert (model.labels_[:3] == -1).all()
+    assert np.mean(model.labels_[3:] < 0) < 0.03
+    assert np.array_equal(model.probabilities_ > 0.0, model.labels_ == 0)
+    assert np.array_equal(model.predict(X), model.labels_)
+    assert model.predict(np.full((1, columns), 90.0)).tolist() == [-1]
+    model.save(tmp_path / "one.shade")
+    assert np.array_equal(shade.load(tmp_path / "one.shade").labels_, model.labels_)
+    everything = float(model.dc_tree_.height.max())
+    assert (model.recluster(distance=everything).labels_ == 0).all()
+    assert (model.recluster(noise="embedding").labels_ == 0).all()
+    assert (model.assign_noise() == 0).all()
+
+
 @pytest.mark.parametrize("columns", [1, 2])
 def test_rounded_values_have_the_clusters_of_the_values(columns: int) -> None:
     random = np.random.default_rng(1)
@@ -191,3 +211,27 @@ print(model.n_clusters_, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1
     clusters, megabytes = map(int, output.split())
     assert clusters == 20
     assert megabytes < 2048
+
+
+@pytest.mark.parametrize(
+    ("column", "named"),
+    [
+        (["x"] * 60, "'t' (such as 'x')"),
+        (pd.Categorical(["u", "v"] * 30), "'t' (such as 'u')"),
+        (pd.Timestamp("2020-01-02"), "'t' (such as '2020-01-02 00:00:00')"),
+    ],
+)
+def test_columns_that_are_no_numbers_are_named(column: object, named: str) -> None:
+    frame = pd.DataFrame({"a": np.arange(60.0), "b": np.arange(60) % 2 == 0}).assign(t=column)
+    with pytest.raises(ValueError, match=re.escape(f"Columns must be of numbers. Encode or leave out {named}.")):
+        DCTreeClustering().fit(frame)
+    with pytest.raises(ValueError, match="There are several called 'a'"):
+        DCTreeClustering().fit(pd.concat([frame, frame], axis=1))
+    assert DCTreeClustering().fit(frame.assign(t=["1", "2"] * 30)).n_features_in_ == 3
+
+
+def test_a_folder_that_is_not_there_is_named_when_saving(tmp_path: Path) -> None:
+    model = DCTreeClustering().fit(blobs()[0])
+    with pytest.raises(FileNotFoundError) as error:
+        model.save(tmp_path / "nowhere" / "model.shade")
+    assert error.value.filename == str(tmp_path / "nowhere")

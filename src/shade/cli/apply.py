@@ -120,6 +120,7 @@ def recluster(
         if folder is not None and output is not None:
             with writing(output):
                 write_results(other, folder, ids, summary, None, messages)
+            messages.say(f"note: the report shows no features; shade report {output} --data FILE -o FILE.html does")
     if output is None and not as_json:
         write_table(labels_table(other, ids), None)
         messages.say(f"{counted(other.n_clusters_, 'cluster')}, {summary['n_noise'] / len(ids):.1%} noise")

@@ -62,10 +62,9 @@ def fit(
     _checkpoint_of(output).unlink(missing_ok=True)
     show_results(summary, output, as_json=as_json)
     if summary["n_clusters"] == 1:
-        messages.say(
-            f"note: one cluster, as nothing in it stands out clearly; shade recluster {output} --n-clusters 2 shows "
-            "where it would part first"
-        )
+        parts = int(model.structure_tree_.n_leaves[0]) > 1
+        where = f"; shade recluster {output} --n-clusters 2 shows where it would part first" if parts else ""
+        messages.say(f"note: one cluster, as nothing in it stands out clearly{where}")
 
 
 def read_and_tell(data: str, options: dict[str, Any], messages: Messages) -> Samples:

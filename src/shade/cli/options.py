@@ -140,9 +140,7 @@ def _to_python(parameter: Parameter, value: Any) -> Any:
             return value
         parts = re.split(r"[,x]", value)
         if not all(part.strip().isdigit() for part in parts):
-            raise UsageError(
-                f"--{parameter.name} takes {parameter.kind}, such as 64x48 or 64,48. Got {value!r} instead."
-            )
+            raise UsageError(f"--{parameter.name} takes whole numbers, such as 64x48 or 64,48. Got {value!r} instead.")
         return tuple(map(int, parts))
     if parameter.kind.startswith("str or int") and isinstance(value, str) and value.isdigit():
         return int(value)

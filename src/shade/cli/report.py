@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from shade._errors import OutputError
 from shade._result_folder import model_path
 from shade.cli.apply import blaming, load_model, read_for
 from shade.cli.arguments import ModelArgument, QuietOption
@@ -34,10 +35,12 @@ def report(
     messages = Messages(quiet=quiet)
     with messages.warnings_as_lines():
         found = load_model(model)
+        path = output or model_path(model).parent / REPORT_NAME
         if data is None:
+            if output is None and path.exists():
+                raise OutputError(f"{path} is there, and a report without --data shows less. Give --data, or -o FILE.")
             messages.say("note: without --data the report knows no features, pictures or names of rows")
         samples = None if data is None else read_for(found, data, DATA.take(options), messages)
-        path = output or model_path(model).parent / REPORT_NAME
 
         from shade.report import write_report
 

@@ -86,7 +86,7 @@ def read_samples(
     encoding : str, default="utf8"
         The encoding of the text of a csv.
     resize : tuple of int, optional
-        Width and height to bring pictures to.
+        Width and height to bring pictures to, on the command line 64x48.
     every : int, default=1
         Take one frame of a video in so many.
     memory : int, optional
@@ -107,8 +107,7 @@ def read_samples(
     >>> read_samples(path).rows.shape
     (5, 3)
     """
-    check_choice("missing", missing, MISSING, "read_samples")
-    check_parameter("every", every, Whole(1), "read_samples")
+    _check_choices(path, missing, every, resize)
     if str(path) == "-":
         suffix, where = ".csv", None
     else:
@@ -168,6 +167,16 @@ def _read_parquet(path: Path, **choice: Any) -> Samples:
 def _size(path: Path) -> int:
     """Bytes of a file, or of all files of a folder."""
     return sum(file.stat().st_size for file in ([path] if path.is_file() else path.rglob("*")))
+
+
+def _check_choices(path: str | PathLike[str], missing: str, every: int, resize: tuple[int, ...] | None) -> None:
+    check_choice("missing", missing, MISSING, "read_samples")
+    check_parameter("every", every, Whole(1), "read_samples")
+    if resize is not None and (len(resize) != 2 or min(resize) < 1):
+        size = "x".join(map(str, resize))
+        raise DataError(f"Pictures are resized to a width and a height, such as --resize 64x48. Got {size} instead.")
+    if not str(path):
+        raise DataError("There is no file to read: its name is empty.")
 
 
 def _kind_of(path: Path) -> str:

@@ -70,7 +70,6 @@ class ClusterTable:
         node = merges.find_node(*key)
         if node is None:
             raise ValueError("The clusters of this model are not branches of its tree: it was altered after fitting.")
-        top = float(merges.height[-1])
         birth = float(np.append(merges.height, np.inf)[merges.parent[node]])
         persistence = float(clustering.persistence[label])
         stability = float(clustering.stability[label])
@@ -78,9 +77,9 @@ class ClusterTable:
             "start": key[0],
             "stop": key[1],
             "birth": min(birth, float(clustering.limit[label])),
-            "death": (1.0 - persistence) * min(birth, top),
+            "death": float(self.tree.ends[node]),
             # A member's strength is this over the distance it leaves at, or over that of the birth for outskirts.
-            "core": (1.0 - persistence) * min(max(birth, self.tree.floor), max(top, self.tree.floor)),
+            "core": max(float(self.tree.ends[node]), self.tree.floor),
             "persistence": persistence,
             "stability": stability if np.isfinite(stability) else None,
             "exemplars": self._pick_exemplars(clustering.exemplars[label]),

@@ -69,7 +69,7 @@ function thumbnailOf(row, height) {
 }
 
 function describeFeature({ name, effect, inside, outside }) {
-  const chip = make("span", { class: "chip", title: `${name}: effect ${effect.toFixed(2)}, median ${short(inside)} here, ${short(outside)} elsewhere` });
+  const chip = make("span", { class: "chip", title: `${name}: effect ${effect.toFixed(2)}, ${short(inside)} here, ${short(outside)} elsewhere` });
   chip.append(make("span", { class: effect > 0 ? "up" : "down", "aria-hidden": "true" }, effect > 0 ? "▲ " : "▼ "), make("b", {}, name),
     ` ${effect > 0 ? "+" : "−"}${Math.abs(effect).toFixed(2)}`);
   return chip;

@@ -17,7 +17,7 @@ from shade.stability.links import follow_links
 from shade.stability.selection import FlatClustering
 from shade.stability.structure_tree import StructureTree
 
-WHISKER = 1.5  # Tukey's: what lies so many quartile ranges beyond the quartiles is far out
+WHISKER, FENCE = 1.5, 3.0  # Tukey's: what lies so many quartile ranges beyond the quartiles is outside, or far out
 CLEAR_VALLEY = 0.8  # of the lower of the heights on both sides of it
 BINS = 255  # odd, or the quartiles would lie on edges of bins, where rows tied with them fall on either side
 EQUAL = 1e-6  # distances of which the logarithms differ by less
@@ -74,6 +74,20 @@ def with_outskirts(
     # Beyond the branch strength goes on falling, also where rows lead to a cluster that is sparser than they are.
     strengths[rows] = death[own] / np.maximum(leaving[rows], birth[own])
     return _number_by_size(replace(clustering, labels=labels, strengths=strengths, limit=limit, outskirts=outskirts))
+
+
+def without_far_rows(
+    tree: StructureTree, clustering: FlatClustering, limit: FloatArray | None = None
+) -> FlatClustering:
+    """The one cluster of everything, but for rows that lie far out: Tukey's outer fence, where no limit is known."""
+    leaving = tree.leaving_distances()
+    if limit is None:
+        apart = leaving[(leaving > tree.floor) & (clustering.labels >= 0)]
+        if not len(apart):
+            return clustering
+        low, high = np.percentile(np.log(apart), [25, 75])
+        limit = np.minimum(clustering.limit, np.exp(high + FENCE * max(high - low, EQUAL)))
+    return replace(clustering.without(leaving >= limit[0]), limit=limit)
 
 
 def _left_out(tree: StructureTree, clustering: FlatClustering) -> BoolArray:

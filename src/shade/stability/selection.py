@@ -159,11 +159,7 @@ def find_deaths(tree: StructureTree, clustering: FlatClustering) -> FloatArray:
     """The distance at which each cluster has become its core, or falls into others; rows that stay longer are firm."""
     nodes, whole = find_branches(tree, clustering.branch_labels)
     nodes = np.where(whole, nodes, len(tree.merges.height) - 1)  # everything but background need be no branch
-    if clustering.of_candidates:
-        death = tree.death[np.maximum(_candidates_at(tree, nodes), 0)]
-    else:
-        death = _chain_ends(tree)[nodes]
-    return np.maximum(death, tree.floor)
+    return np.maximum(tree.ends[nodes], tree.floor)
 
 
 def _candidates_at(tree: StructureTree, nodes: IntArray) -> IntArray:
@@ -254,15 +250,7 @@ def _flatten_nodes(tree: StructureTree, nodes: IntArray, limit: FloatArray) -> F
     """Clusters that are nodes of the merge tree, but no candidates, and so have no stability."""
     merges = tree.merges
     birth = np.append(merges.height, np.inf)[merges.parent[nodes]]
-    return _flatten(tree, nodes, birth, _chain_ends(tree)[nodes], limit, np.full(len(nodes), np.nan))
-
-
-def _chain_ends(tree: StructureTree) -> FloatArray:
-    """Where each node of the merge tree, as a branch, ends."""
-    merges = tree.merges
-    ends = np.empty(len(merges.height))
-    condense.chain_ends(merges.height, merges.start, merges.stop, merges.parent, tree.smallest, ends)
-    return ends
+    return _flatten(tree, nodes, birth, tree.ends[nodes], limit, np.full(len(nodes), np.nan))
 
 
 def _flatten(

@@ -56,6 +56,12 @@ class MergeTree:
         coincide = self.height == 0.0
         return self.n_points - int(np.sum(self.size[coincide] - 1))
 
+    def ends(self, smallest: int) -> FloatArray:
+        """Where each node, followed down as a branch of at least so many points, splits or dissolves."""
+        ends = np.empty(len(self.height))
+        condense.chain_ends(self.height, self.start, self.stop, self.parent, smallest, ends)
+        return ends
+
     @property
     def n_points(self) -> int:
         """Number of leaves."""
@@ -167,8 +173,7 @@ class StructureTree:
         else:
             parent, node = branches.parent, branches.node
             stability = _branch_stability(merges, branches, selection, _floor(merges, selection, smallest))
-        ends = np.empty(len(merges.height))
-        condense.chain_ends(merges.height, merges.start, merges.stop, merges.parent, smallest, ends)
+        ends = merges.ends(smallest)
         parting = np.append(merges.height, np.inf)  # the root's parent −1 reads the infinity at the end
         return cls(
             selection, smallest, parent, merges.size[node], parting[merges.parent[node]], ends[node], stability, node,
@@ -179,6 +184,11 @@ class StructureTree:
     def floor(self) -> float:
         """The distance that points which coincide count as."""
         return _floor(self.merges, self.selection, self.smallest)
+
+    @cached_property
+    def ends(self) -> FloatArray:
+        """Where each node of `merges` splits or dissolves: the death of what owns its points, candidate or not."""
+        return self.merges.ends(self.smallest)
 
     @property
     def n_candidates(self) -> int:
