@@ -231,9 +231,11 @@ def branch_tree(root: Node, smallest: int, rule: str) -> Candidate:
     top = follow(root, math.inf)
     positive = [v.height for v in root.walk() if v.height > 0]
     floor = min(positive) if positive else 1.0
-    coinciding = [len(v.points) - 1 for v in root.walk() if v.height == 0]
-    if positive and (rule == "branches" or len(root.points) - sum(coinciding) < smallest):
+    places = [(v.height, len(p.points)) for v in root.walk() for p in v.children if p.height == 0 and len(p.points) > 1]
+    if positive and (rule == "branches" or len(places) < 10):
         floor *= 2.0**-10  # points that coincide: ten octaves closer
+    elif positive and 2 * sum(size for _, size in places) >= len(root.points):
+        floor = float(np.quantile([height for height, _ in places], 0.9))
     for c in top.walk():
         if c is top:
             continue
@@ -241,7 +243,9 @@ def branch_tree(root: Node, smallest: int, rule: str) -> Candidate:
         if rule == "branches":
             c.stability = math.fsum(1.0 / d - 1.0 / c.birth for d in left)
         else:
-            c.stability = math.log(len(root.points) / len(c.points)) * math.fsum(math.log(c.birth / d) for d in left)
+            c.stability = math.log(len(root.points) / len(c.points)) * math.fsum(
+                math.log(max(c.birth, floor) / d) for d in left
+            )
     return top
 
 

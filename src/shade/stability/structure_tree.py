@@ -19,6 +19,8 @@ from shade.density.dc_tree import DCTree
 # Points that coincide are infinitely dense. They count as ten octaves closer than the closest distinct points: dense
 # enough to be clusters of their own, finite, and free of the unit. For "information" see `_floor`.
 COINCIDENCE = 2.0**-10
+FEW_PLACES = 10  # in which points coincide: each may be a cluster
+MOST = 0.9
 
 SELECTIONS = ("structure", "branches", "information")
 
@@ -49,12 +51,6 @@ class MergeTree:
     def size(self) -> IntArray:
         """Number of points below each node."""
         return self.stop - self.start
-
-    @property
-    def n_places(self) -> int:
-        """Number of points, those that coincide counted once."""
-        coincide = self.height == 0.0
-        return self.n_points - int(np.sum(self.size[coincide] - 1))
 
     def ends(self, smallest: int) -> FloatArray:
         """Where each node, followed down as a branch of at least so many points, splits or dissolves."""
@@ -172,7 +168,7 @@ class StructureTree:
             parent, node, stability = _structure_candidates(merges, smallest)
         else:
             parent, node = branches.parent, branches.node
-            stability = _branch_stability(merges, branches, selection, _floor(merges, selection, smallest))
+            stability = _branch_stability(merges, branches, selection, _floor(merges, selection))
         ends = merges.ends(smallest)
         parting = np.append(merges.height, np.inf)  # the root's parent −1 reads the infinity at the end
         return cls(
@@ -183,7 +179,7 @@ class StructureTree:
     @cached_property
     def floor(self) -> float:
         """The distance that points which coincide count as."""
-        return _floor(self.merges, self.selection, self.smallest)
+        return _floor(self.merges, self.selection)
 
     @cached_property
     def ends(self) -> FloatArray:
@@ -231,17 +227,22 @@ def smallest_branch(selection: str, min_points: int, n_points: int) -> int:
     return max(2 * min_points, int(np.ceil(0.005 * n_points)))
 
 
-def _floor(merges: MergeTree, selection: str, smallest: int) -> float:
+def _floor(merges: MergeTree, selection: str) -> float:
     """The distance that points which coincide count as: far below that of the closest distinct points.
 
-    For "information" it is that of the closest distinct points. Values are often rounded, and then how many rows share
-    a place tells how coarsely, while clusters are groups of places; unless there are too few places for a group.
+    For "information" that holds where they coincide in few places. Values are often rounded, and how many rows share a
+    place then tells how coarsely, while clusters are groups of places. So these rows count as close as the closest
+    distinct ones or, if most rows are of that kind, as places of them are to the next: what is finer is not told.
     """
     positive = merges.height[merges.height > 0]
     if not len(positive):
         return 1.0
-    rounded = selection == "information" and merges.n_places >= smallest
-    return float(positive.min()) * (1.0 if rounded else COINCIDENCE)
+    places = np.flatnonzero(merges.height == 0)
+    if selection != "information" or len(places) < FEW_PLACES:
+        return float(positive.min()) * COINCIDENCE
+    if 2 * merges.size[places].sum() < merges.n_points:
+        return float(positive.min())
+    return float(np.quantile(merges.height[merges.parent[places]], MOST))
 
 
 def _structure_candidates(merges: MergeTree, smallest: int) -> tuple[IntArray, IntArray, FloatArray]:
