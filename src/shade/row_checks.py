@@ -62,25 +62,21 @@ def _blame_columns(X: Any, error: Exception) -> None:
     twice = sorted({str(name) for name in X.columns[X.columns.duplicated()]})
     if twice:
         raise ValueError(f"Columns must have different names. There are several called {twice[0]!r}.") from None
-    wrong = [
-        f"{str(name)!r} (such as {_odd_value(X[name])!r})" for name in X.columns if _odd_value(X[name]) is not None
-    ]
-    if wrong:
-        few = ", ".join(wrong[:MOST_NAMED]) + (", …" if len(wrong) > MOST_NAMED else "")
+    odd = {str(name): value for name in X.columns if (value := _odd_value(X[name])) is not None}
+    if odd:
+        named = [f"{name!r} (such as {value!r})" for name, value in odd.items()]
+        few = ", ".join(named[:MOST_NAMED]) + (", …" if len(named) > MOST_NAMED else "")
         raise ValueError(f"Columns must be of numbers. Encode or leave out {few}.") from error
 
 
 def _odd_value(column: Any) -> str | None:
-    """An entry that is no number, as text."""
-    values = column.to_numpy()
-    if values.dtype.kind in "fiub":
+    """The first entry of a column that is no number, as text."""
+    if column.to_numpy().dtype.kind in "fiub":
         return None
     for value in column.dropna():
         try:
-            number = not hasattr(value, "year") and float(value) is not None
+            float(value)
         except (TypeError, ValueError):
-            number = False
-        if not number:
             return str(value)
     return None
 
