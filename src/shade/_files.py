@@ -19,9 +19,7 @@ def write_whole(path: Path, data: bytes) -> None:
 
     The name aside is always the same, so what a killed process left there is taken over by the next write.
     """
-    if not path.parent.is_dir():  # or the name aside, of which nobody has heard, would be told
-        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path.parent))
-    aside = path.with_name(f".{path.name}.partial")
+    aside = _name_aside(path)
     try:
         with aside.open("wb") as file:
             file.write(data)
@@ -34,10 +32,17 @@ def write_whole(path: Path, data: bytes) -> None:
     _sync_folder(path.parent)
 
 
+def _name_aside(path: Path) -> Path:
+    """Where a file is written before it has its name; a folder that is not there is told by the name it was given."""
+    if not path.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path.parent))
+    return path.with_name(f".{path.name}.partial")
+
+
 @contextmanager
 def new_array_file(path: Path, shape: tuple[int, ...]) -> Iterator[SingleArray]:
     """A npy file of float32 numbers to be filled; it has its name only once it is whole."""
-    aside = path.with_name(f".{path.name}.partial")
+    aside = _name_aside(path)
     try:
         with aside.open("wb") as file:
             np.lib.format.write_array_header_1_0(

@@ -9,12 +9,12 @@ import numpy as np
 from shade._arrays import BoolArray, FloatArray, IntArray
 from shade._distributed import arrays_from_first
 from shade.dc_tree_clustering import DCTreeClustering
+from shade.density.data_tree import DataTree
 from shade.density.dimension import intrinsic_dimension
 from shade.stability.background import find_background
 from shade.stability.evidence import more_than_chance
 from shade.stability.groups import find_groups
 from shade.stability.links import follow_links
-from shade.tree_clustering import DataTree
 
 if TYPE_CHECKING:
     from shade.estimator import SHADE

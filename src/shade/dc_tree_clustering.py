@@ -12,6 +12,7 @@ from shade._distributed import process_group
 from shade._errors import unchanged_on_error
 from shade._parallel import tree_device
 from shade._validation import Choice, Rule, check_parameters
+from shade.result_warnings import warn_of_noise
 from shade.row_checks import check_rows
 from shade.tree_clustering import CLUSTERING_RULES, TreeClusteringMixin
 
@@ -106,7 +107,7 @@ class DCTreeClustering(ClusterMixin, TreeClusteringMixin, BaseEstimator):  # typ
             _validation.check_extent(points)
             _validation.check_min_points(self.min_points, len(points), 2, "DCTreeClustering")
             self._cluster(points)
-        self._warn_of_noise()
+        warn_of_noise(self)
         return self
 
     def _check_parameters(self) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
 from os import PathLike
 from pathlib import Path
@@ -17,7 +16,7 @@ from torch import nn
 from shade import _validation
 from shade._arrays import FloatArray, SingleArray
 from shade._distributed import gather_shares, process_group, share_of
-from shade._errors import ShadeWarning, unchanged_on_error
+from shade._errors import unchanged_on_error
 from shade._files import new_array_file
 from shade._parallel import resolve_device
 from shade._validation import Choice, Real, Rule, Whole, check_parameters
@@ -27,11 +26,10 @@ from shade.data_groups import groups_of_data
 from shade.embedder import Embedder
 from shade.network.autoencoders import check_network, shape_for_network
 from shade.network.callbacks import as_callback
+from shade.result_warnings import warn_of_lonely_rows, warn_of_noise
 from shade.row_checks import check_samples
 from shade.training import begin_training, count_networks, plan_training, train
 from shade.tree_clustering import CLUSTERING_RULES, TreeClusteringMixin
-
-LONELY_COLUMNS = 0.1  # share of the columns in which one row far out is worth a warning
 
 RULES: dict[str, Rule] = {
     **CLUSTERING_RULES,
@@ -262,7 +260,7 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
             )
             standardize = choose_standardization(self.standardize, rows, self._sample_shape)
             self._standardizer = Standardizer.fit(rows, standardize, unit_free=self.density_unit != "data")
-            self._warn_of_lonely_rows()
+            warn_of_lonely_rows(self)
             results, data = train(self, rows, plan, device, seed, checkpoints)
             self._networks = [result.network.to("cpu") for result in results]
             self.history_ = [record for result in results for record in result.history]
@@ -271,7 +269,7 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
             gather_shares(self.embedding_)
             points = self.embedding_.astype(np.float64)
             self._cluster(points, groups_of_data(self, data, points), data)
-        self._warn_of_noise()
+        warn_of_noise(self)
         return self
 
     def transform(self, X: object, *, out: str | PathLike[str] | None = None) -> SingleArray:
@@ -338,20 +336,6 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         for callback in self.callbacks:
             as_callback(callback)
         return resolve_device(self.device)
-
-    def _warn_of_lonely_rows(self) -> None:
-        """Tell of columns that one row has for itself, if they are so many that clusters may be hidden."""
-        lonely, columns = self._standardizer.lonely, self.n_features_in_
-        if len(lonely) < LONELY_COLUMNS * columns:
-            return
-        first = str(getattr(self, "feature_names_in_", [f"x{column}" for column in range(columns)])[lonely[0]])
-        which = f"{len(lonely)} of {columns} columns, such as {first!r}," if len(lonely) > 1 else f"column {first!r}"
-        warnings.warn(
-            f"In {which} one row lies so far out that all others look alike once they are standardised, which may hide "
-            "clusters. Correct such rows or leave them out.",
-            ShadeWarning,
-            stacklevel=3,
-        )
 
     def _embedder(self) -> Embedder:
         return Embedder(self._standardizer, self._networks, self._network_shape(), resolve_device(self.device))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 
-from shade._arrays import AnyArray, FloatArray, IntArray
+from shade._arrays import AnyArray, BoolArray, FloatArray, IntArray
 from shade._validation import Whole, check_finite, check_numeric, check_parameter, to_numpy
 
 # Columns are ranked so many entries at a time, so that the ranks of large data are never held at once.
@@ -175,17 +175,17 @@ def _shifts(columns: FloatArray, groups: Sequence[IntArray], sizes: IntArray) ->
 def _middles(rows: AnyArray, groups: Sequence[IntArray], features: IntArray) -> tuple[FloatArray, FloatArray]:
     """Medians of the chosen features inside and outside each group; shares of features that are 0 or 1."""
     inside, outside = np.full(features.shape, np.nan), np.full(features.shape, np.nan)
+    yes_or_no = {feature for feature in np.unique(features) if np.isin(rows[:, feature], (0, 1)).all()}
     for place, (group, chosen) in enumerate(zip(groups, features, strict=True)):
+        shares = np.array([feature in yes_or_no for feature in chosen])
         rest = np.ones(len(rows), np.bool_)
         rest[group] = False
         if len(group):
-            inside[place] = _middle(rows, group, chosen)
+            inside[place] = _middle(rows[np.ix_(group, chosen)], shares)
         if rest.any():
-            outside[place] = _middle(rows, np.flatnonzero(rest), chosen)
+            outside[place] = _middle(rows[np.ix_(rest, chosen)], shares)
     return inside, outside
 
 
-def _middle(rows: AnyArray, group: IntArray, features: IntArray) -> FloatArray:
-    values = np.asarray(rows[np.ix_(group, features)], np.float64)
-    yes_or_no = np.array([np.isin(rows[:, feature], (0, 1)).all() for feature in features])
-    return np.where(yes_or_no, values.mean(axis=0), np.median(values, axis=0))
+def _middle(values: AnyArray, shares: BoolArray) -> FloatArray:
+    return np.where(shares, values.mean(axis=0), np.median(values, axis=0))

@@ -10,11 +10,10 @@ from sklearn.utils.validation import validate_data
 from shade import _validation
 from shade._arrays import AnyArray
 from shade.data.row_sources import RowSource, as_source
+from shade.data.samples import enumerate_names
 
 if TYPE_CHECKING:
     from shade.estimator import SHADE
-
-MOST_NAMED = 5
 
 
 def check_samples(model: SHADE, X: Any, *, reset: bool) -> Any:
@@ -64,9 +63,10 @@ def _blame_columns(X: Any, error: Exception) -> None:
         raise ValueError(f"Columns must have different names. There are several called {twice[0]!r}.") from None
     odd = {str(name): value for name in X.columns if (value := _odd_value(X[name])) is not None}
     if odd:
-        named = [f"{name!r} (such as {value!r})" for name, value in odd.items()]
-        few = ", ".join(named[:MOST_NAMED]) + (", …" if len(named) > MOST_NAMED else "")
-        raise ValueError(f"Columns must be of numbers. Encode or leave out {few}.") from error
+        first, value = next(iter(odd.items()))
+        raise ValueError(
+            f"Columns must be of numbers. Encode or leave out {enumerate_names(list(odd))}: {first!r} has {value!r}."
+        ) from error
 
 
 def _odd_value(column: Any) -> str | None:

@@ -49,7 +49,7 @@ def contents_of(model: Any) -> ModelContents:
         for name, tensor in network.state_dict().items()
     }
     arrays = {
-        "embedding": getattr(model, "embedding_", model._training.points),
+        "embedding": model._points_as_told,
         "background": np.flatnonzero(model._background),
         **({"groups": model._groups} if model._groups.max() > 0 else {}),
         "links": model._links,

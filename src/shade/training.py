@@ -22,6 +22,7 @@ from shade._parallel import count_threads, run_together, training_threads
 from shade._seeds import draw_seed, spawn_seeds
 from shade.capacity import FitPlan, plan_fit
 from shade.data.fingerprint import fingerprint
+from shade.density.data_tree import DataTree
 from shade.density.dc_tree import DCTree
 from shade.density.search import choose_algorithm
 from shade.density.spanning_tree import minimum_spanning_tree
@@ -33,7 +34,6 @@ from shade.network.checkpoints import Checkpoints
 from shade.network.group_trainer import GroupTrainer, StreamGroupTrainer
 from shade.network.resume import open_checkpoints
 from shade.network.stream_trainer import StreamedRows, StreamTrainer
-from shade.tree_clustering import DataTree
 
 if TYPE_CHECKING:
     from shade.estimator import SHADE

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from collections.abc import Iterable
-from dataclasses import dataclass
 from os import PathLike
 from typing import TYPE_CHECKING, Literal, Self, overload
 
@@ -14,10 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from shade import _validation
 from shade._arrays import BoolArray, FloatArray, IntArray, SingleArray
-from shade._errors import ShadeWarning
 from shade._extras import need
 from shade._parallel import tree_device
 from shade._validation import Choice, Real, Rule, Whole, check_parameter
+from shade.density.data_tree import DataTree
 from shade.density.dc_tree import DCTree
 from shade.density.dimension import intrinsic_dimension
 from shade.density.grouped_tree import grouped_spanning_tree
@@ -48,15 +46,6 @@ CLUSTERING_RULES: dict[str, Rule] = {
     "selection": Choice(SELECTIONS),
     "min_cluster_size": Whole(2, optional=True),
 }
-
-
-@dataclass(frozen=True)
-class DataTree:
-    """The trees of the data that points are an embedding of, and where its rows lie in them."""
-
-    spanning: SpanningTree
-    dc_tree: DCTree
-    samples: SingleArray
 
 
 class TreeClusteringMixin:
@@ -115,7 +104,7 @@ class TreeClusteringMixin:
         labels = label_new_points(self._clustering, attachment)
         if not return_probabilities:
             return labels
-        return labels, strengths_of_new_points(self._clustering, self.structure_tree_, attachment)
+        return labels, strengths_of_new_points(self._clustering, self.structure_tree_, attachment, labels)
 
     def score_samples(self, X: object) -> FloatArray:
         """Negative outlier score of each row: 0 in the densest part of a branch, towards −1 far outside.
@@ -266,7 +255,7 @@ class TreeClusteringMixin:
             index=None if ids is None else np.asarray(ids),
         )
         if embedding:
-            for column, values in enumerate(getattr(self, "embedding_", self._training.points).T):
+            for column, values in enumerate(self._points_as_told.T):
                 frame[f"embedding_{column}"] = values
         frame.index.name = "id"
         return frame
@@ -296,6 +285,11 @@ class TreeClusteringMixin:
         def _space_of(self, X: object) -> FloatArray:
             """Rows of the data as they are compared with each other."""
             ...
+
+    @property
+    def _points_as_told(self) -> FloatArray | SingleArray:
+        """The embedding, or the rows themselves where nothing was trained."""
+        return getattr(self, "embedding_", self._training.points)
 
     @property
     def _background(self) -> BoolArray:
@@ -398,25 +392,6 @@ class TreeClusteringMixin:
         self.cluster_persistence_ = clustering.persistence
         self.exemplar_indices_ = list(clustering.exemplars)
         self.n_clusters_ = clustering.n_clusters
-
-    def _warn_of_noise(self) -> None:
-        share, background = float(np.mean(self.labels_ < 0)), float(np.mean(self._background))
-        if share <= 0.5:
-            return
-        if background > 0.5 * share:
-            why = f"the data itself shows {background:.0%} as a sparse background"
-            how = "noise='embedding' asks the embedding alone."
-        else:
-            why = f"they lie in no part of the density tree that is stable by selection={self.selection!r}"
-            if self.noise == "outliers":
-                why += ", and farther out than others around these parts"
-            how = (
-                "another 'selection', a smaller 'min_points' or a larger 'min_cluster_size' changes how much there is."
-            )
-            if self.noise != "outliers":
-                how = f"noise='outliers' leaves those around clusters in them; {how}"
-        message = f"{share:.0%} of the points are noise: {why}. assign_noise() puts them into clusters; {how}"
-        warnings.warn(message, ShadeWarning, stacklevel=3)
 
     def _attach(self, X: object) -> Attachment:
         return join_attachments([self._training.attach(points, self.n_jobs) for points in self._points_of(X)])

@@ -16,7 +16,8 @@ from tests.estimators.mutations import MARK, MEMBERS, Payload, forge, npy, pack,
 TEXT = "name,city\nAnna,Oslo\nBert,Rome\n"
 
 
-def refused(code: int, expected: str, *arguments: object) -> None:
+def refused(code: int, expected: str, *arguments: object) -> str:
+    """What a command says that must refuse: its last line."""
     result = run(*arguments)
     assert result.exit_code == code, result.output
     assert result.stdout == ""
@@ -24,6 +25,7 @@ def refused(code: int, expected: str, *arguments: object) -> None:
     assert last.startswith("shade: ")
     assert expected in last
     assert "Traceback" not in result.stderr
+    return str(last)
 
 
 @pytest.mark.parametrize(
@@ -163,11 +165,12 @@ def test_a_report_that_shows_less_does_not_take_the_place_of_one_that_shows_more
 @pytest.mark.parametrize("size", ["8", "8x8x3", "0x8", "abc"])
 def test_sizes_of_pictures_are_two_numbers(tmp_path: Path, size: str) -> None:
     Image.new("L", (4, 4)).save(tmp_path / "a.png")
-    refused(2 if size == "abc" else 3, "such as", "fit", tmp_path, "--resize", size)
+    line = refused(2 if size == "abc" else 3, "such as", "fit", tmp_path, "--resize", size)
+    assert size in line
 
 
 def test_an_empty_name_is_no_folder() -> None:
-    refused(3, "its name is empty", "fit", "")
+    assert refused(3, "its name is empty", "fit", "").startswith("shade: There is no file")
 
 
 def test_means_are_asked_of_a_model_that_has_some(tmp_path: Path) -> None:

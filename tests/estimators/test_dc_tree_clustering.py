@@ -216,9 +216,9 @@ print(model.n_clusters_, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1
 @pytest.mark.parametrize(
     ("column", "named"),
     [
-        (["x"] * 60, "'t' (such as 'x')"),
-        (pd.Categorical(["u", "v"] * 30), "'t' (such as 'u')"),
-        (pd.Timestamp("2020-01-02"), "'t' (such as '2020-01-02 00:00:00')"),
+        (["x"] * 60, "'t': 't' has 'x'"),
+        (pd.Categorical(["u", "v"] * 30), "'t': 't' has 'u'"),
+        (pd.Timestamp("2020-01-02"), "'t': 't' has '2020-01-02 00:00:00'"),
     ],
 )
 def test_columns_that_are_no_numbers_are_named(column: object, named: str) -> None:

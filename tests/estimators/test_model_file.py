@@ -125,7 +125,7 @@ def test_convolutional_models_and_generators_as_seed_can_be_saved(tmp_path: Path
     X = np.random.default_rng(0).normal(size=(60, 1, 9, 8))
     model = SHADE(network="conv", epochs=1, embedding_size=2, random_state=np.random.default_rng(0), min_points=3)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(SHADE, "_warn_of_noise", lambda self: None)
+        patch.setattr("shade.estimator.warn_of_noise", lambda model: None)
         model.fit(X)
     model.save(tmp_path / "conv.shade")
     loaded = shade.load(tmp_path / "conv.shade")

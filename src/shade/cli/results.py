@@ -82,7 +82,7 @@ def write_results(
 
     model.save(folder / MODEL_NAME)
     write_table(labels_table(model, ids), folder / LABELS_NAME)
-    np.save(folder / EMBEDDING_NAME, getattr(model, "embedding_", model._training.points))
+    np.save(folder / EMBEDDING_NAME, model._points_as_told)
     write_json(summary, folder / SUMMARY_NAME)
     try:
         from shade.report import write_report  # type: ignore[import-not-found, unused-ignore]

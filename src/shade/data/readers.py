@@ -107,7 +107,7 @@ def read_samples(
     >>> read_samples(path).rows.shape
     (5, 3)
     """
-    _check_choices(path, missing, every, resize)
+    _check_request(path, missing, every, resize)
     if str(path) == "-":
         suffix, where = ".csv", None
     else:
@@ -169,7 +169,7 @@ def _size(path: Path) -> int:
     return sum(file.stat().st_size for file in ([path] if path.is_file() else path.rglob("*")))
 
 
-def _check_choices(path: str | PathLike[str], missing: str, every: int, resize: tuple[int, ...] | None) -> None:
+def _check_request(path: str | PathLike[str], missing: str, every: int, resize: tuple[int, ...] | None) -> None:
     check_choice("missing", missing, MISSING, "read_samples")
     check_parameter("every", every, Whole(1), "read_samples")
     if resize is not None and (len(resize) != 2 or min(resize) < 1):

@@ -10,9 +10,7 @@ if TYPE_CHECKING:
 
 def points_of(given: Any) -> Any:
     """The points that a model clustered, or what is given if it is none."""
-    if hasattr(given, "embedding_"):
-        return given.embedding_
-    return given._training.points if hasattr(given, "dc_tree_") else given
+    return given._points_as_told if hasattr(given, "dc_tree_") else given
 
 
 def labels_of(given: Any, labels: object) -> object:

@@ -109,11 +109,6 @@ class ClusterTable:
             ]
 
 
-def points_of(model: TreeClusteringMixin) -> FloatArray:
-    """The points that were clustered: the embedding, or the rows themselves where nothing was trained."""
-    return model._training.points
-
-
 def gather_contents(
     model: TreeClusteringMixin, samples: KnownSamples, flat: FloatArray, axes: tuple[str, str]
 ) -> dict[str, Any]:
@@ -126,7 +121,7 @@ def gather_contents(
     numbers, fitted_number = _add_numbers(model, clusters, most)
     table = samples.table
     if table is None and samples.images is None and not hasattr(model, "embedding_"):
-        table = points_of(model)
+        table = model._training.points
     if table is not None:
         names = samples.feature_names if samples.feature_names is not None else _feature_names(model, table)
         clusters.explain(table, names)

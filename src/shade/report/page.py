@@ -74,7 +74,7 @@ def write_report(
         from shade.report.pictures import describe_pictures, drawing_library
     except ImportError as error:
         raise ImportError("Reports need bokeh: pip install 'shade-clustering[report]'") from error
-    flat, axes = flatten_points(contents.points_of(model), model.labels_ >= 0)
+    flat, axes = flatten_points(model._training.points, model.labels_ >= 0)
     data = contents.gather_contents(model, known, flat, axes)
     run = contents.describe_run(model, known)
     data["pictures"] = describe_pictures(model, flat, data)

@@ -11,6 +11,7 @@ import numpy as np
 
 from shade._arrays import AnyArray
 from shade._validation import to_numpy
+from shade.data.samples import Samples
 
 IMAGES = ("images", "frames")
 
@@ -80,22 +81,14 @@ def check_samples(samples: Any, n_points: int) -> KnownSamples:
     return replace(known, table=rows.reshape(n_points, -1), feature_names=names)
 
 
-@dataclass(frozen=True)
-class _PlainSamples:
-    rows: Any
-    kind: str
-    feature_names: Sequence[str] | None = None
-    ids: Any = None
-    labels: Any = None
-
-
 def _as_samples(data: Any) -> ReportSamples:
     """A DataFrame, whose index names the rows and whose columns of numbers are told of, or an array."""
     if hasattr(data, "select_dtypes"):
         numbers = data.select_dtypes(["number", "bool"])
-        return _PlainSamples(numbers.to_numpy(np.float64), "table", list(map(str, numbers.columns)), data.index)
+        names = tuple(map(str, numbers.columns))
+        return Samples(numbers.to_numpy(np.float64), "table", "", data.index.to_numpy(), names)
     rows = np.asarray(to_numpy(data))
-    return _PlainSamples(rows, "images" if rows.ndim > 2 else "table")
+    return Samples(rows, "images" if rows.ndim > 2 else "table", "", np.arange(len(rows)))
 
 
 def _as_texts(values: Sequence[Any] | None, name: str, n_points: int) -> tuple[str, ...] | None:

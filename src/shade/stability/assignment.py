@@ -91,9 +91,11 @@ def label_new_points(clustering: FlatClustering, attachment: Attachment) -> IntA
     return np.where(attachment.distance < limit, labels, -1)
 
 
-def strengths_of_new_points(clustering: FlatClustering, tree: StructureTree, attachment: Attachment) -> FloatArray:
+def strengths_of_new_points(
+    clustering: FlatClustering, tree: StructureTree, attachment: Attachment, labels: IntArray
+) -> FloatArray:
     """How firmly new points belong: as the row that each reaches, or less where it is reached from farther out."""
-    leaving, labels = tree.leaving_distances(), label_new_points(clustering, attachment)
+    leaving = tree.leaving_distances()
     death = np.append(find_deaths(tree, clustering), 0.0)  # noise, −1, reads the last entry
     distance, strengths = np.maximum(attachment.distance, tree.floor), clustering.strengths[attachment.row]
     farther = distance > leaving[attachment.row]

@@ -156,7 +156,7 @@ def find_branches(tree: StructureTree, labels: IntArray) -> tuple[IntArray, Bool
 
 
 def find_deaths(tree: StructureTree, clustering: FlatClustering) -> FloatArray:
-    """The distance at which each cluster has become its core, or falls into others; rows that stay longer are firm."""
+    """The distance at which the branch of each cluster splits or dissolves: rows that stay so long are its core."""
     nodes, whole = find_branches(tree, clustering.branch_labels)
     nodes = np.where(whole, nodes, len(tree.merges.height) - 1)  # everything but background need be no branch
     return np.maximum(tree.ends[nodes], tree.floor)

@@ -20,7 +20,7 @@ from shade.density.dc_tree import DCTree
 # enough to be clusters of their own, finite, and free of the unit. For "information" see `_floor`.
 COINCIDENCE = 2.0**-10
 FEW_PLACES = 10  # in which points coincide: each may be a cluster
-MOST = 0.9
+MOST_PLACES = 0.9  # a quantile
 
 SELECTIONS = ("structure", "branches", "information")
 
@@ -242,7 +242,7 @@ def _floor(merges: MergeTree, selection: str) -> float:
         return float(positive.min()) * COINCIDENCE
     if 2 * merges.size[places].sum() < merges.n_points:
         return float(positive.min())
-    return float(np.quantile(merges.height[merges.parent[places]], MOST))
+    return float(np.quantile(merges.height[merges.parent[places]], MOST_PLACES))
 
 
 def _structure_candidates(merges: MergeTree, smallest: int) -> tuple[IntArray, IntArray, FloatArray]:
