@@ -20,28 +20,36 @@ if TYPE_CHECKING:
     from shade.estimator import SHADE
 
 CLEARLY = 2.0  # times what chance explains: sparse rows that merely look grouped are still background
+MOST_BETWEEN = 0.05  # of the rows, where there is no background: more of them, and groups are not all there is
+ENOUGH_ROWS = 20_000  # to tell how many dimensions all of them fill
 
 
 def groups_of_data(model: SHADE, data: DataTree | None, points: FloatArray) -> IntArray | None:
     """The group of each row, −1 for background; None where the data shows nothing or is not asked.
 
-    Groups are looked for where there is a background: the distances in such data tell dense rows from sparse ones, as
-    those of most data with many columns do not. Rules other than "information" are left to themselves.
+    Where there is a background, the distances in the data tell dense rows from sparse ones, as those of most data with
+    many columns do not. Without one, groups count only if hardly any row lies between them. Rules other than
+    "information" are left to themselves.
     """
     if model.noise == "embedding" or data is None:
         return None
     background = _background_of_data(model, data, points)
-    if not background.any():
-        return None
     groups = np.where(background, -1, 0)
     if model.selection == "information":
         rows = np.flatnonzero(~background)
-        dimension = intrinsic_dimension(data.samples[rows].astype(np.float64), model.n_jobs)
         smallest = max(model.min_points, model._smallest(len(rows)))
+
+        def dimension() -> float:
+            some = rows[:: -(-len(rows) // ENOUGH_ROWS)]
+            return intrinsic_dimension(data.samples[some].astype(np.float64), model.n_jobs)
+
         found = find_groups(data.dc_tree, rows, dimension, smallest)
         arrays_from_first(found)
-        groups[rows] = found if found.min() == 0 else _complete(found, _clustering_of(model, points[rows]), smallest)
-    return groups
+        between = found < 0
+        if not background.any() and between.mean() > MOST_BETWEEN:
+            return None
+        groups[rows] = _complete(found, _clustering_of(model, points[rows]), smallest) if between.any() else found
+    return groups if groups.any() else None
 
 
 def _complete(groups: IntArray, embedded: DCTreeClustering, smallest: int) -> IntArray:

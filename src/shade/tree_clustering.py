@@ -344,9 +344,9 @@ class TreeClusteringMixin:
 
     def _select(self) -> FlatClustering:
         """The clustering of the rule, within the groups of the data, or one cluster where chance explains others."""
-        tree, points, groups = self.structure_tree_, self._training.points, self._groups
+        tree, groups = self.structure_tree_, self._groups
         if groups.max() > 0:
-            return select_in_groups(tree, groups, points, self._count_clusters_of_groups, self.n_jobs)
+            return select_in_groups(tree, groups, self._count_clusters_of_groups)
         clustering = select_clusters(tree)
         doubtful = self.selection == "information" and clustering.n_clusters > 1
         if doubtful and not more_than_chance(tree, clustering, self._dimension):

@@ -1,4 +1,4 @@
-"""SHADE where the data shows groups before a background."""
+"""SHADE where the data shows groups, before a background or without one."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -39,12 +39,24 @@ def test_groups_are_clusters_though_the_embedding_is_hardly_trained(fitted: Fitt
 
 
 @pytest.mark.filterwarnings("ignore::shade._errors.ShadeWarning")
-def test_other_rules_and_no_background_know_no_groups(fitted: Fitted) -> None:
+def test_other_rules_know_no_groups(fitted: Fitted) -> None:
     _, X, truth = fitted
     other = SHADE(**QUICK, selection="branches").fit(X)
     assert other._groups.max() == 0
     assert other._groups.min() == -1
-    assert not SHADE(**QUICK).fit(X[truth >= 0])._groups.any()
+    assert not SHADE(**QUICK, noise="embedding").fit(X[truth >= 0])._groups.any()
+
+
+def test_without_a_background_groups_count_if_hardly_any_row_lies_between(fitted: Fitted) -> None:
+    _, X, truth = fitted
+    X, truth = X[truth >= 0], truth[truth >= 0]
+    model = SHADE(**QUICK).fit(X)
+    assert adjusted_rand_score(truth, model._groups) == 1.0
+    assert adjusted_rand_score(truth, model.labels_) > 0.99
+    random = np.random.default_rng(4)
+    first, second = X[random.choice(np.flatnonzero(truth == 0), 80)], X[random.choice(np.flatnonzero(truth == 2), 80)]
+    between = first + random.uniform(size=(80, 1)) * (second - first)  # 11 % of the rows
+    assert not SHADE(**QUICK).fit(np.vstack([X, between]))._groups.any()
 
 
 @pytest.mark.filterwarnings("ignore::shade._errors.ShadeWarning")

@@ -13,7 +13,7 @@ from shade.stability.structure_tree import StructureTree
 def select(points: np.ndarray, groups: np.ndarray, expected: list[int], smallest: int = 10) -> FlatClustering:
     tree = DCTree.from_spanning_tree(grouped_spanning_tree(points, groups, 5))
     structure = StructureTree.from_dc_tree(tree, "information", 5, smallest)
-    return select_in_groups(structure, groups, points, lambda: np.array(expected))
+    return select_in_groups(structure, groups, lambda: np.array(expected))
 
 
 def same_partition(labels: np.ndarray, expected: np.ndarray) -> bool:
@@ -45,6 +45,15 @@ def test_parts_that_chance_explains_make_no_clusters(columns: int) -> None:
     assert np.isfinite(clustering.stability).all()
 
 
+@pytest.mark.parametrize(("away", "clusters"), [(1000.0, 2), (12.0, 3)])
+def test_parts_divide_a_group_where_they_are_far_more_stable_than_it(away: float, clusters: int) -> None:
+    """Two blobs, 6 apart, are one group: it is the more stable, the farther the next group is."""
+    which = np.repeat(np.arange(3), 60)
+    points = np.random.default_rng(2).normal(size=(180, 3)) * 0.5
+    points[:, 0] += np.array([0.0, 6.0, 6.0 + away])[which]
+    assert select(points, np.maximum(which - 1, 0), [2, 1]).n_clusters == clusters
+
+
 def test_groups_that_mix_stay_apart_and_background_is_noise() -> None:
     random = np.random.default_rng(1)
     groups = np.append(np.arange(100) % 2, np.full(20, -1))
@@ -57,7 +66,7 @@ def test_clusters_are_counted_only_where_a_group_may_be_divided(blobs: tuple[np.
     points, which = blobs
     tree = DCTree.from_spanning_tree(grouped_spanning_tree(points, which, 5))
     structure = StructureTree.from_dc_tree(tree, "information", 5, 10)
-    found = select_in_groups(structure, which, points, lambda: pytest.fail("nothing is clear within the groups"))
+    found = select_in_groups(structure, which, lambda: pytest.fail("nothing is clear within the groups"))
     assert same_partition(found.labels, which)
 
 

@@ -11,8 +11,8 @@ from shade.stability.structure_tree import smallest_branch
 
 def groups_of(points: np.ndarray, dense: np.ndarray | None = None) -> np.ndarray:
     rows = np.arange(len(points)) if dense is None else np.flatnonzero(dense)
-    dimension = intrinsic_dimension(points[rows])
-    return find_groups(DCTree.from_points(points, 5), rows, dimension, smallest_branch("information", 5, len(rows)))
+    tree, smallest = DCTree.from_points(points, 5), smallest_branch("information", 5, len(rows))
+    return find_groups(tree, rows, lambda: intrinsic_dimension(points[rows]), smallest)
 
 
 def unequal_blobs(columns: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

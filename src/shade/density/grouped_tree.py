@@ -17,7 +17,9 @@ def grouped_spanning_tree(
     """The minimum spanning tree of each group of at least `min_points` rows, joined by edges between groups.
 
     These are the shortest, and where groups mix they are made longer than all edges within both, so that each group is
-    a branch of the tree. Rows of group −1 belong nowhere: they join an octave above everything, a row at a time.
+    a branch of the tree. Where each is one already, the tree of all rows is that tree: no row then has one of another
+    group among the neighbours that make its core distance. Rows of group −1 belong nowhere: they join an octave above
+    everything, a row at a time.
     """
     outside = np.flatnonzero(groups < 0)
     if len(outside) == 0 and not groups.any():
@@ -30,12 +32,24 @@ def grouped_spanning_tree(
     by_group = np.argsort(groups, kind="stable")[len(outside) :]
     across = tree_of(np.sort(by_group))
     parts = [across]
-    if groups.max() > 0:
+    if not _are_branches(groups, across):
         parts = [tree_of(rows) for rows in np.split(by_group, np.cumsum(np.bincount(groups[by_group]))[:-1])]
         parts.append(_joining_edges(across, groups, parts))
     edges, weights = np.vstack([part.edges for part in parts]), np.concatenate([part.weights for part in parts])
     above = np.column_stack([np.full(len(outside), by_group.min()), outside])
     return SpanningTree(np.vstack([edges, above]), np.append(weights, np.full(len(outside), 2.0 * weights.max())))
+
+
+def _are_branches(groups: IntArray, tree: SpanningTree) -> bool:
+    """Whether each group hangs together by edges shorter than those that join it with others."""
+    n_groups, ends = int(groups.max()) + 1, groups[tree.edges]
+    within = ends[:, 0] == ends[:, 1]
+    if np.sum(~within) != n_groups - 1:
+        return False
+    longest, shortest = np.zeros(n_groups), np.full(n_groups, np.inf)
+    np.maximum.at(longest, ends[within, 0], tree.weights[within])
+    np.minimum.at(shortest, ends[~within].ravel(), np.repeat(tree.weights[~within], 2))
+    return bool(np.all(longest < shortest))
 
 
 def _joining_edges(across: SpanningTree, groups: IntArray, within: Sequence[SpanningTree]) -> SpanningTree:

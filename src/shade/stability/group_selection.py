@@ -3,28 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
 import numpy as np
 
-from shade._arrays import BoolArray, FloatArray, IntArray
+from shade._arrays import BoolArray, IntArray
 from shade._distributed import arrays_from_first
 from shade._kernels import condense
-from shade.density.dimension import intrinsic_dimension
-from shade.stability.evidence import stand_out
-from shade.stability.selection import FlatClustering, find_branches, flatten_branches
+from shade.stability.selection import FlatClustering, find_branches, find_candidates, flatten_branches
 from shade.stability.structure_tree import StructureTree
 
-CLEARLY = 2.5  # times what chance explains: what divides a group that the data shows as one
+CLEARLY = 2.0  # times as stable as the group that the data shows as one, its parts must be to divide it
 
 
-def select_in_groups(
-    tree: StructureTree,
-    groups: IntArray,
-    points: FloatArray,
-    count_clusters: Callable[[], IntArray],
-    n_jobs: int | None = None,
-) -> FlatClustering:
+def select_in_groups(tree: StructureTree, groups: IntArray, count_clusters: Callable[[], IntArray]) -> FlatClustering:
     """The groups, or the most stable clusters within.
 
     Parameters
@@ -33,24 +24,19 @@ def select_in_groups(
         In which each group is a branch.
     groups : ndarray of shape (n_samples,)
         −1 is background.
-    points : ndarray of shape (n_samples, n_columns)
     count_clusters : callable
         How many clusters each group has where groups are not known. One that has a single cluster is not divided:
         without the rows of other groups around it, its own differences in density look larger than they are.
-    n_jobs : int, optional
     """
     parts = _clusters_within(tree, groups)
     own = groups[tree.order[tree.merges.start[tree.node]]]
-    divided = np.zeros(int(groups.max()) + 1, np.bool_)
-    for group in np.flatnonzero(np.bincount(own[parts], minlength=len(divided)) > 1):
-        of_group = parts & (own == group)
-        mass, size = tree.fall[of_group] * tree.size[of_group], tree.size[of_group]
-        dimension = partial(intrinsic_dimension, points[groups == group], n_jobs)
-        divided[group] = stand_out(mass, size, dimension, CLEARLY)
+    whole = find_branches(tree, groups)[0]
+    stability = tree.stability[find_candidates(tree, whole)]
+    of_parts = np.bincount(own[parts], tree.stability[parts], minlength=len(whole))
+    divided = (of_parts > CLEARLY * stability) & (np.bincount(own[parts], minlength=len(whole)) > 1)
     arrays_from_first(divided)  # all ranks count, or none
     if divided.any():
         divided &= count_clusters() > 1
-    whole = find_branches(tree, groups)[0]
     return flatten_branches(tree, np.concatenate([whole[~divided], tree.node[parts & divided[own]]]))
 
 

@@ -1,11 +1,13 @@
 """Groups of rows that the data shows before any network has seen it, where it shows them beyond doubt.
 
-Before a sparse background, dense rows lie in groups that the tree of the data holds exactly, while an embedding has to
-learn them among rows that are mostly noise: it brings small groups too close to large ones. No cluster of the embedding
-may hold rows of two such groups.
+The tree of the data holds such groups exactly, while an embedding has to learn them: it brings small groups too close
+to large ones, above all among rows that are mostly noise, and draws the dense places of a loose group apart. No cluster
+of the embedding may hold rows of two groups, and a group falls apart only where the embedding is sure of its parts.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 
@@ -20,7 +22,7 @@ from shade.stability.structure_tree import StructureTree
 CLEAR_FALL, CHANCE_ON_A_LINE = 0.5, 2.0
 
 
-def find_groups(tree: DCTree, rows: IntArray, dimension: float, smallest: int) -> IntArray:
+def find_groups(tree: DCTree, rows: IntArray, dimension: Callable[[], float], smallest: int) -> IntArray:
     """The group of some rows by the tree of the data.
 
     Parameters
@@ -29,8 +31,8 @@ def find_groups(tree: DCTree, rows: IntArray, dimension: float, smallest: int) -
         The tree of all rows.
     rows : ndarray of shape (n_rows,)
         Those that are no background, in ascending order.
-    dimension : float
-        How many dimensions they fill.
+    dimension : callable
+        How many dimensions they fill; asked where the answer depends on it.
     smallest : int
         Fewest rows of a branch that counts.
 
@@ -39,14 +41,23 @@ def find_groups(tree: DCTree, rows: IntArray, dimension: float, smallest: int) -
     ndarray of shape (n_rows,)
         All 0 unless at least two groups are clear; −1 for rows between groups.
     """
-    ordered, steps = tree.sort_batch(rows)
-    along = np.searchsorted(rows, ordered)
-    path = SpanningTree(np.column_stack([along[:-1], along[1:]]), steps[1:])
-    structure = StructureTree.from_dc_tree(DCTree.from_spanning_tree(path), "information", min_cluster_size=smallest)
+    structure = StructureTree.from_dc_tree(_tree_among(tree, rows), "information", min_cluster_size=smallest)
+    branches = _clear_branches(structure, CLEAR_FALL)
+    if len(branches) > 1 and (by_chance := CHANCE_ON_A_LINE / dimension() ** 2) > CLEAR_FALL:
+        branches = _clear_branches(structure, by_chance)
     groups = np.full(len(rows), -1)
-    for group, branch in enumerate(_clear_branches(structure, max(CLEAR_FALL, CHANCE_ON_A_LINE / dimension**2))):
+    for group, branch in enumerate(branches):
         groups[structure.rows(branch)] = group
     return groups
+
+
+def _tree_among(tree: DCTree, rows: IntArray) -> DCTree:
+    """The tree of some rows, by their distances over all."""
+    if len(rows) == tree.n_points:
+        return tree
+    ordered, steps = tree.sort_batch(rows)
+    along = np.searchsorted(rows, ordered)
+    return DCTree.from_spanning_tree(SpanningTree(np.column_stack([along[:-1], along[1:]]), steps[1:]))
 
 
 def _clear_branches(tree: StructureTree, clear_fall: float) -> list[int]:
