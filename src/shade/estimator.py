@@ -91,9 +91,9 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
     noise : {"embedding", "data", "outliers"}, default="outliers"
         Which rows are noise. "embedding": all in no branch of the embedding's tree that was chosen, as in HDBSCAN and
         the paper. "data": those, and rows in a sparse background that the density tree of the data itself shows: an
-        octave sparser than the rest, without clusters among them. Groups of the others that this tree shows beyond
-        doubt are then kept apart, too. "outliers": that background, but of the rows between branches only those that
-        lie farther out than others around a cluster; the rest are its outskirts, at a lower probability. Where
+        octave sparser than the rest, without clusters among them. "outliers": that background, but of the rows between
+        branches only those that lie farther out than others around a cluster; the rest are its outskirts, at a lower
+        probability. With both, groups of rows that the tree of the data shows beyond doubt are kept apart, too. Where
         training follows the trees of batches, there is no tree of the data to ask.
     epochs : int, default=100
         Passes over the data.

@@ -12,7 +12,7 @@ from shade._kernels import condense
 from shade.stability.selection import FlatClustering, find_branches, find_candidates, flatten_branches
 from shade.stability.structure_tree import StructureTree
 
-CLEARLY = 2.0  # times as stable as the group that the data shows as one, its parts must be to divide it
+CLEARLY = 1.5  # times as stable as the group that the data shows as one, its parts must be to divide it
 
 
 def select_in_groups(tree: StructureTree, groups: IntArray, count_clusters: Callable[[], IntArray]) -> FlatClustering:
