@@ -47,12 +47,19 @@ def test_other_rules_know_no_groups(fitted: Fitted) -> None:
     assert not SHADE(**QUICK, noise="embedding").fit(X[truth >= 0])._groups.any()
 
 
-def test_without_a_background_groups_count_if_hardly_any_row_lies_between(fitted: Fitted) -> None:
+def test_without_a_background_groups_count_if_hardly_any_row_lies_between(fitted: Fitted, tmp_path: Path) -> None:
     _, X, truth = fitted
     X, truth = X[truth >= 0], truth[truth >= 0]
     model = SHADE(**QUICK).fit(X)
     assert adjusted_rand_score(truth, model._groups) == 1.0
     assert adjusted_rand_score(truth, model.labels_) > 0.99
+    model.save(tmp_path / "model.shade")
+    loaded = shade.load(tmp_path / "model.shade")
+    assert np.array_equal(loaded.predict(X), model.labels_)
+    for other in (loaded, loaded.recluster(), loaded.recluster(min_points=9), loaded.recluster(min_cluster_size=40)):
+        assert np.array_equal(other.predict(X), other.labels_)
+    assert loaded.recluster(n_clusters=2).n_clusters_ == 2
+    assert loaded.recluster(min_points=20).n_clusters_ == 3  # a group of 30 rows is none
     random = np.random.default_rng(4)
     first, second = X[random.choice(np.flatnonzero(truth == 0), 80)], X[random.choice(np.flatnonzero(truth == 2), 80)]
     between = first + random.uniform(size=(80, 1)) * (second - first)  # 11 % of the rows
