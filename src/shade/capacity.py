@@ -21,6 +21,7 @@ ORDER_BYTES = 16  # a row: the shuffled order of an epoch and of the next
 TREE_BYTES, TREE_BYTES_A_COLUMN = 125, 21  # a row, while the spanning tree is built in a kd-tree
 BLOCKS_BYTES_A_COLUMN = 8  # a row, while it is built by blocks of products
 AFTER_TREE_BYTES = 230  # a row, while clusters are chosen
+DATA_TREE_BYTES = 300  # a row, for the tree of the data and, where it shows groups, another tree of the embedding
 BLOCK_BYTES = 1 << 20  # of rows read in one go
 BLOCKS_A_WINDOW = 16  # at least, so that windows mix rows from all over the data
 BATCHES_A_WINDOW = 4
@@ -58,7 +59,7 @@ def plan_fit(rows: Any, memory: object, *, embedding_columns: int, batch_size: i
     clustering = clustering_bytes(n, embedding_columns)
     whole = n * 4 * columns + max(n * ORDER_BYTES, clustering) + WORKING
     if complete_tree:
-        whole = max(whole, n * columns * (12 + TREE_BYTES_A_COLUMN) + WORKING)
+        whole = max(whole + n * DATA_TREE_BYTES, n * columns * (12 + TREE_BYTES_A_COLUMN) + WORKING)
     what = f"{n:,} rows of {columns:,} columns"
     if memory is None:
         free = available_memory() if isinstance(rows, RowSource) else None

@@ -27,9 +27,9 @@ ENOUGH_ROWS = 20_000  # to tell how many dimensions all of them fill
 def groups_of_data(model: SHADE, data: DataTree | None, points: FloatArray) -> IntArray | None:
     """The group of each row, −1 for background; None where the data shows nothing or is not asked.
 
-    Where there is a background, the distances in the data tell dense rows from sparse ones, as those of most data with
-    many columns do not. Without one, groups count only if hardly any row lies between them. Rules other than
-    "information" are left to themselves.
+    A background says that the distances in the data tell dense rows from sparse ones; in most data with many columns
+    they do not. Without one, groups count only if hardly any row lies between them. Rules other than "information" are
+    left to themselves.
     """
     if model.noise == "embedding" or data is None:
         return None
@@ -40,7 +40,7 @@ def groups_of_data(model: SHADE, data: DataTree | None, points: FloatArray) -> I
         smallest = max(model.min_points, model._smallest(len(rows)))
 
         def dimension() -> float:
-            some = rows[:: -(-len(rows) // ENOUGH_ROWS)]
+            some = np.random.default_rng(0).permutation(rows)[:ENOUGH_ROWS] if len(rows) > ENOUGH_ROWS else rows
             return intrinsic_dimension(data.samples[some].astype(np.float64), model.n_jobs)
 
         found = find_groups(data.dc_tree, rows, dimension, smallest)

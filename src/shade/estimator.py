@@ -93,8 +93,8 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         the paper. "data": those, and rows in a sparse background that the density tree of the data itself shows: an
         octave sparser than the rest, without clusters among them. "outliers": that background, but of the rows between
         branches only those that lie farther out than others around a cluster; the rest are its outskirts, at a lower
-        probability. With both, groups of rows that the tree of the data shows beyond doubt are kept apart, too. Where
-        training follows the trees of batches, there is no tree of the data to ask.
+        probability. With both, the rule "information" also keeps apart and together what the tree of the data shows
+        as groups beyond doubt. Where training follows the trees of batches, there is no tree of the data to ask.
     epochs : int, default=100
         Passes over the data.
     batch_size : int, default=500

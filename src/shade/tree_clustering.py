@@ -31,7 +31,7 @@ from shade.stability.assignment import (
 )
 from shade.stability.assignment import score_new_points as score_attached
 from shade.stability.evidence import firm_clusters, more_than_chance
-from shade.stability.group_selection import clusters_in_groups, select_in_groups
+from shade.stability.group_selection import find_divided, select_in_groups
 from shade.stability.groups import join_small_groups
 from shade.stability.links import follow_links, links_of, sort_links
 from shade.stability.outskirts import with_outskirts, without_far_rows
@@ -202,7 +202,7 @@ class TreeClusteringMixin:
             Cut the tree at a distance, as DBSCAN* does.
         noise : str, optional
             Which rows are noise, as in the parameter of that name. Where it is "embedding", nothing is known of a
-            background of the data, nor in other clusterings made of that one.
+            background and of groups of the data, nor in other clusterings made of that one.
 
         Returns
         -------
@@ -344,21 +344,21 @@ class TreeClusteringMixin:
 
     def _select(self) -> FlatClustering:
         """The clustering of the rule, within the groups of the data, or one cluster where chance explains others."""
-        tree, groups = self.structure_tree_, self._groups
+        tree, points, groups = self.structure_tree_, self._training.points, self._groups
         if groups.max() > 0:
-            return select_in_groups(tree, groups, self._count_clusters_of_groups)
+            return select_in_groups(tree, groups, points, self._divided_groups, self.n_jobs)
         clustering = select_clusters(tree)
         doubtful = self.selection == "information" and clustering.n_clusters > 1
         if doubtful and not more_than_chance(tree, clustering, self._dimension):
             return select_n_clusters(tree, 1)
         return clustering
 
-    def _count_clusters_of_groups(self) -> IntArray:
-        """How many clusters each group has if the groups are not known."""
+    def _divided_groups(self) -> BoolArray:
+        """Which groups the points themselves divide, if they are not told of groups."""
         dense, unaware = ~self._background, copy.copy(self)
-        unaware.noise = "embedding"  # branches are counted, without their outskirts
+        unaware.noise = "embedding"  # branches alone, without their outskirts
         unaware._cluster(self._training.points[dense])
-        return clusters_in_groups(unaware.labels_, self._groups[dense])
+        return find_divided(unaware.structure_tree_, unaware._clustering, self._groups[dense])
 
     def _finish(
         self, tree: StructureTree, clustering: FlatClustering, limit: FloatArray | None = None

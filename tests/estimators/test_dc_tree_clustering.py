@@ -107,6 +107,14 @@ def test_a_row_far_out_does_not_make_others_the_same() -> None:
     np.testing.assert_allclose(far.score_samples(X), -far.outlier_scores_)
 
 
+def test_rows_that_are_all_equal_are_one_cluster_at_any_distance(tmp_path: Path) -> None:
+    model = DCTreeClustering(noise="outliers").fit(np.ones((50, 3)))
+    for other in (model, model.recluster(distance=0.1), model.recluster(distance=10.0), model.recluster(n_clusters=1)):
+        assert other.labels_.tolist() == [0] * 50
+        other.save(tmp_path / "model.shade")
+        assert shade.load(tmp_path / "model.shade").labels_.tolist() == [0] * 50
+
+
 @pytest.mark.parametrize("noise", ["embedding", "outliers"])
 def test_recluster_by_density_is_the_fit_with_it(noise: str) -> None:
     for seed in range(20):

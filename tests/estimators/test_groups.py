@@ -92,6 +92,18 @@ def test_other_clusterings_and_files_keep_the_groups(fitted: Fitted, tmp_path: P
         assert np.array_equal(loaded.recluster().labels_, other.recluster().labels_)
 
 
+@pytest.mark.parametrize("n_background", [0, 200, 2000])
+def test_how_much_background_there_is_does_not_decide_what_divides_a_group(n_background: int) -> None:
+    random = np.random.default_rng(0)
+    which = np.repeat([0, 1, 2], [900, 900, 200])
+    points = random.normal(size=(2000, 5))
+    points[:, 0] += np.array([0.0, 8.0, 68.0])[which]
+    groups = np.append(np.maximum(which - 1, 0), np.full(n_background, -1))
+    model = DCTreeClustering(selection="information")
+    model._cluster(np.vstack([points, 100.0 * random.normal(size=(n_background, 5))]), groups)
+    assert model.n_clusters_ == 3
+
+
 def test_rows_between_groups_are_groups_where_the_embedding_has_clusters_of_them() -> None:
     random = np.random.default_rng(0)
     which = np.repeat(np.arange(4), 50)

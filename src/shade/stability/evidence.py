@@ -22,14 +22,18 @@ def more_than_chance(
     tree: StructureTree, clustering: FlatClustering, dimension: Callable[[], float], factor: float = 1.0
 ) -> bool:
     """Whether clusters stand out by more than chance explains, or a factor of it."""
-    errors = standard_errors(*mass_and_size(tree, clustering))
-    return bool(_enough(np.array(errors), dimension, factor))
+    return stand_out(*mass_and_size(tree, clustering), dimension, factor)
 
 
 def firm_clusters(tree: StructureTree, clustering: FlatClustering, dimension: Callable[[], float]) -> BoolArray:
     """Which clusters stand out by more than chance explains, each alone."""
     mass, size = mass_and_size(tree, clustering)
     return _enough(mass / np.sqrt(np.maximum(size, 1)), dimension, 1.0)
+
+
+def stand_out(mass: FloatArray, size: IntArray, dimension: Callable[[], float], factor: float) -> bool:
+    """What `more_than_chance` says of clusters with these masses and sizes."""
+    return bool(_enough(np.array(standard_errors(mass, size)), dimension, factor))
 
 
 def _enough(errors: FloatArray, dimension: Callable[[], float], factor: float) -> BoolArray:

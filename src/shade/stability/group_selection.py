@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
-from shade._arrays import BoolArray, IntArray
+from shade._arrays import BoolArray, FloatArray, IntArray
 from shade._distributed import arrays_from_first
 from shade._kernels import condense
-from shade.stability.selection import FlatClustering, find_branches, find_candidates, flatten_branches
+from shade.density.dimension import intrinsic_dimension
+from shade.stability.evidence import stand_out
+from shade.stability.selection import FlatClustering, find_branches, flatten_branches
 from shade.stability.structure_tree import StructureTree
 
-CLEARLY = 1.5  # times as stable as the group that the data shows as one, its parts must be to divide it
+# What divides a group that the data shows as one: parts that stand out by so many times what chance explains,
+CLEARLY = 2.5
+AHEAD = 1.5  # and are together so many times as stable as the group where the embedding is not told of it.
 
 
-def select_in_groups(tree: StructureTree, groups: IntArray, count_clusters: Callable[[], IntArray]) -> FlatClustering:
+def select_in_groups(
+    tree: StructureTree,
+    groups: IntArray,
+    points: FloatArray,
+    divides: Callable[[], BoolArray],
+    n_jobs: int | None = None,
+) -> FlatClustering:
     """The groups, or the most stable clusters within.
 
     Parameters
@@ -24,19 +35,24 @@ def select_in_groups(tree: StructureTree, groups: IntArray, count_clusters: Call
         In which each group is a branch.
     groups : ndarray of shape (n_samples,)
         −1 is background.
-    count_clusters : callable
-        How many clusters each group has where groups are not known. One that has a single cluster is not divided:
-        without the rows of other groups around it, its own differences in density look larger than they are.
+    points : ndarray of shape (n_samples, n_columns)
+    divides : callable
+        Which groups the embedding divides where it is not told of groups, `find_divided`: without the rows of other
+        groups around it, the differences in density within a group look larger than they are.
+    n_jobs : int, optional
     """
     parts = _clusters_within(tree, groups)
     own = groups[tree.order[tree.merges.start[tree.node]]]
-    whole = find_branches(tree, groups)[0]
-    stability = tree.stability[find_candidates(tree, whole)]
-    of_parts = np.bincount(own[parts], tree.stability[parts], minlength=len(whole))
-    divided = (of_parts > CLEARLY * stability) & (np.bincount(own[parts], minlength=len(whole)) > 1)
-    arrays_from_first(divided)  # all ranks count, or none
+    divided = np.zeros(int(groups.max()) + 1, np.bool_)
+    for group in np.flatnonzero(np.bincount(own[parts], minlength=len(divided)) > 1):
+        of_group = parts & (own == group)
+        mass, size = tree.fall[of_group] * tree.size[of_group], tree.size[of_group]
+        dimension = partial(intrinsic_dimension, points[groups == group], n_jobs)
+        divided[group] = stand_out(mass, size, dimension, CLEARLY)
+    arrays_from_first(divided)  # all ranks ask, or none
     if divided.any():
-        divided &= count_clusters() > 1
+        divided &= divides()
+    whole = find_branches(tree, groups)[0]
     return flatten_branches(tree, np.concatenate([whole[~divided], tree.node[parts & divided[own]]]))
 
 
@@ -52,9 +68,39 @@ def _clusters_within(tree: StructureTree, groups: IntArray) -> BoolArray:
     return selected
 
 
-def clusters_in_groups(labels: IntArray, groups: IntArray) -> IntArray:
-    """How many clusters have more than half of their rows in each group."""
-    n_groups, clustered = int(groups.max()) + 1, (labels >= 0) & (groups >= 0)
+def find_divided(tree: StructureTree, clustering: FlatClustering, groups: IntArray) -> BoolArray:
+    """Which groups have several clusters that are well ahead of the group as one, in a tree that knows no groups.
+
+    Parameters
+    ----------
+    tree : StructureTree
+    clustering : FlatClustering
+        What is chosen from it, without outskirts.
+    groups : ndarray of shape (n_samples,)
+    """
+    own = _groups_of_clusters(clustering.labels, groups)
+    counts = np.bincount(own[own >= 0], minlength=int(groups.max()) + 1)
+    of_parts = np.bincount(own[own >= 0], clustering.stability[own >= 0], minlength=len(counts))
+    divided = counts > 1
+    for group in np.flatnonzero(divided):
+        divided[group] = of_parts[group] > AHEAD * _stability_as_one(tree, groups == group)
+    return divided
+
+
+def _groups_of_clusters(labels: IntArray, groups: IntArray) -> IntArray:
+    """The group that more than half of the rows of each cluster are of, −1 if there is none."""
+    n_groups, clustered = int(groups.max()) + 1, labels >= 0
     pairs, rows = np.unique(labels[clustered] * n_groups + groups[clustered], return_counts=True)
-    most = 2 * rows > np.bincount(labels[clustered])[pairs // n_groups]
-    return np.bincount(pairs[most] % n_groups, minlength=n_groups)
+    sizes = np.bincount(labels[clustered])
+    most = pairs[2 * rows > sizes[pairs // n_groups]]
+    own = np.full(len(sizes), -1)
+    own[most // n_groups] = most % n_groups
+    return own
+
+
+def _stability_as_one(tree: StructureTree, group: BoolArray) -> float:
+    """That of the most stable candidate which holds more than half of a group's rows and fewer others; or 0."""
+    before = np.concatenate([[0], np.cumsum(group[tree.order])])
+    members = before[tree.merges.stop[tree.node]] - before[tree.merges.start[tree.node]]
+    as_one = (2 * members > group.sum()) & (2 * members > tree.size)
+    return float(tree.stability[as_one].max(initial=0.0))

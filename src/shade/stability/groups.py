@@ -60,21 +60,24 @@ def _tree_among(tree: DCTree, rows: IntArray) -> DCTree:
     return DCTree.from_spanning_tree(SpanningTree(np.column_stack([along[:-1], along[1:]]), steps[1:]))
 
 
-def _clear_branches(tree: StructureTree, clear_fall: float) -> list[int]:
-    """The branches of all splits with at least two clear branches, down to those without such a split; or the root."""
+def _clear_branches(tree: StructureTree, clear_fall: float) -> IntArray:
+    """The branches of all splits with at least two clear branches, down to those without such a split; or the root.
+
+    A branch is also clear if there is such a split within.
+    """
     clear = tree.fall >= clear_fall
-    within: list[list[list[int]]] = [[] for _ in range(tree.n_candidates)]  # by branch, the groups of each clear part
+    within = np.zeros(tree.n_candidates, np.int64)  # the last clear branches below each; a single one is no split
     for branch in range(tree.n_candidates - 1, 0, -1):
-        groups = _join_parts(within[branch], branch)
-        if clear[branch] or len(groups) > 1:
-            within[tree.parent[branch]].append(groups)
-    return _join_parts(within[0], 0)
-
-
-def _join_parts(parts: list[list[int]], branch: int) -> list[int]:
-    """The groups of a branch: those of its clear parts; a single part without groups of its own makes none."""
-    groups = [group for part in parts for group in part]
-    return groups if len(groups) > 1 else [branch]
+        clear[branch] |= within[branch] > 1
+        if clear[branch]:
+            within[tree.parent[branch]] += max(1, within[branch])
+    split = within > 1
+    reached = np.zeros(tree.n_candidates, np.bool_)
+    reached[0] = True
+    for branch in range(1, tree.n_candidates):
+        parent = tree.parent[branch]
+        reached[branch] = reached[parent] and split[parent] and clear[branch]
+    return np.flatnonzero(reached & ~split)
 
 
 def join_small_groups(groups: IntArray, smallest: int, links: AnyArray) -> IntArray:

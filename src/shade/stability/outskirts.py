@@ -87,7 +87,8 @@ def without_far_rows(
             return clustering
         low, high = np.percentile(np.log(apart), [25, 75])
         limit = np.minimum(clustering.limit, np.exp(high + FENCE * max(high - low, EQUAL)))
-    return replace(clustering.without(leaving >= limit[0]), limit=limit)
+    far = (leaving >= limit[0]) & (leaving > tree.floor)  # rows that coincide are far from nothing
+    return replace(clustering.without(far), limit=limit)
 
 
 def _left_out(tree: StructureTree, clustering: FlatClustering) -> BoolArray:

@@ -131,12 +131,12 @@ def flatten_again(tree: StructureTree, nodes: IntArray, clustering: FlatClusteri
     """What a clustering must be whose clusters own these nodes of the merge tree; of candidates if it was of such."""
     if not clustering.of_candidates:
         return _flatten_nodes(tree, nodes, clustering.limit)
-    return _flatten_candidates(tree, np.maximum(find_candidates(tree, nodes), 0))
+    return _flatten_candidates(tree, np.maximum(_candidates_at(tree, nodes), 0))
 
 
 def flatten_branches(tree: StructureTree, nodes: IntArray) -> FlatClustering:
     """The clusters that own these nodes of the merge tree, which must be candidates."""
-    return _flatten_candidates(tree, find_candidates(tree, nodes))
+    return _flatten_candidates(tree, _candidates_at(tree, nodes))
 
 
 def find_branches(tree: StructureTree, labels: IntArray) -> tuple[IntArray, BoolArray]:
@@ -155,18 +155,18 @@ def find_branches(tree: StructureTree, labels: IntArray) -> tuple[IntArray, Bool
     return found[places], (keys[places] == wanted) & whole
 
 
-def find_candidates(tree: StructureTree, nodes: IntArray) -> IntArray:
-    """The candidate that owns each node of the merge tree, −1 where none does."""
-    by_node = np.argsort(tree.node)
-    found = by_node[np.minimum(np.searchsorted(tree.node, nodes, sorter=by_node), len(by_node) - 1)]
-    return np.where(tree.node[found] == nodes, found, -1)
-
-
 def find_deaths(tree: StructureTree, clustering: FlatClustering) -> FloatArray:
     """The distance at which the branch of each cluster splits or dissolves: rows that stay so long are its core."""
     nodes, whole = find_branches(tree, clustering.branch_labels)
     nodes = np.where(whole, nodes, len(tree.merges.height) - 1)  # everything but background need be no branch
     return np.maximum(tree.ends[nodes], tree.floor)
+
+
+def _candidates_at(tree: StructureTree, nodes: IntArray) -> IntArray:
+    """The candidate that owns each node of the merge tree, −1 where none does."""
+    by_node = np.argsort(tree.node)
+    found = by_node[np.minimum(np.searchsorted(tree.node, nodes, sorter=by_node), len(by_node) - 1)]
+    return np.where(tree.node[found] == nodes, found, -1)
 
 
 def _check_number(tree: StructureTree, n_clusters: int) -> None:
