@@ -15,9 +15,9 @@ from shade.stability.evidence import stand_out
 from shade.stability.selection import FlatClustering, find_branches, flatten_branches
 from shade.stability.structure_tree import StructureTree
 
-# What divides a group that the data shows as one: parts that stand out by so many times what chance explains,
-CLEARLY = 2.5
-AHEAD = 1.5  # and are together so many times as stable as the group where the embedding is not told of it.
+# Parts divide a group that the data shows as one where they stand out by so many times what chance explains, and are
+# together more than so many times as stable as the group in a tree that knows no groups.
+CLEARLY, AHEAD = 2.5, 1.5
 
 
 def select_in_groups(
