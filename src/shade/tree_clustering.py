@@ -195,7 +195,8 @@ class TreeClusteringMixin:
         min_points : int, optional
             Build the tree anew for another density.
         min_cluster_size : int, optional
-            Leave out smaller branches of the tree, or take in smaller ones than before.
+            Leave out smaller branches of the tree, or take in smaller ones than before. Groups that the data showed to
+            `fit` stay, but for smaller ones, which join others.
         n_clusters : int, optional
             The most stable clustering with so many clusters.
         distance : float, optional

@@ -366,7 +366,8 @@ def test_recluster_gives_another_clustering_and_leaves_this_one(fitted: tuple[SH
 @pytest.mark.parametrize("settings", [None, QUICK])
 def test_recluster_by_size_is_the_fit_with_that_size(tmp_path: Path, selection: str, settings: dict | None) -> None:
     X, _ = blobs(400)
-    X = np.vstack([X, np.random.default_rng(1).normal(size=(30, X.shape[1])) + 25.0])
+    far = np.random.default_rng(1).normal(size=(20, X.shape[1])) + 25.0  # few enough to lie between groups of the data
+    X = np.vstack([X, far])
     maker = DCTreeClustering(selection=selection) if settings is None else SHADE(**settings, selection=selection)
     small = clone(maker).set_params(min_cluster_size=15).fit(X)
     large = clone(maker).set_params(min_cluster_size=60).fit(X)

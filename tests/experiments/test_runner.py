@@ -77,11 +77,12 @@ def test_runs_are_measured_and_not_run_twice(folder: Path, tmp_path: Path, quick
 def test_the_defaults_are_measured_with_noise_over_links_and_in_the_nearest_cluster(
     folder: Path, tmp_path: Path
 ) -> None:
-    arguments = {"database": tmp_path / "runs.sqlite", "device": "cpu", "folder": folder, "jobs": 0}
-    store = run_experiments("t", ["mice"], [Method("default", {**QUICK, "ensemble": 1})], 1, report=str, **arguments)  # type: ignore[arg-type]
+    arguments = {"database": tmp_path / "runs.sqlite", "device": "cpu", "folder": folder, "jobs": 0, "report": str}
+    settings = {**QUICK, "ensemble": 1, "noise": "embedding"}  # which leaves much noise to assign
+    store = run_experiments("t", ["mice"], [Method("default", settings)], 1, **arguments)  # type: ignore[arg-type]
     [run] = store.runs()
     X, y = (np.load(folder / "mice.npz")[name] for name in ("X", "y"))
-    model = shade.SHADE(**QUICK, ensemble=1, random_state=0, device="cpu").fit(X)
+    model = shade.SHADE(**settings, random_state=0, device="cpu").fit(X)
     over_links, nearest = model.assign_noise(), model.assign_noise("nearest", X)
     assert run.ari_links == measure_agreement(y, model.labels_, over_links).ari_1nn
     assert run.ari_1nn == measure_agreement(y, model.labels_, nearest).ari_1nn != run.ari_links
