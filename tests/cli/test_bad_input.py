@@ -16,7 +16,7 @@ from tests.estimators.mutations import MARK, MEMBERS, Payload, forge, npy, pack,
 TEXT = "name,city\nAnna,Oslo\nBert,Rome\n"
 
 
-def refused(code: int, expected: str, *arguments: object) -> str:
+def assert_refused(code: int, expected: str, *arguments: object) -> str:
     """What a command says that must refuse: its last line."""
     result = run(*arguments)
     assert result.exit_code == code, result.output
@@ -46,7 +46,7 @@ def refused(code: int, expected: str, *arguments: object) -> str:
 def test_bad_data(tmp_path: Path, name: str, content: str | None, expected: str) -> None:
     if content is not None:
         (tmp_path / name).write_text(content)
-    refused(3, expected, "fit", tmp_path / name, "-o", tmp_path / "out", *QUICK)
+    assert_refused(3, expected, "fit", tmp_path / name, "-o", tmp_path / "out", *QUICK)
     assert [path.name for path in tmp_path.iterdir() if path.name != name] == []
 
 
@@ -64,36 +64,36 @@ def test_bad_data(tmp_path: Path, name: str, content: str | None, expected: str)
 )
 def test_bad_options(table: Path, tmp_path: Path, options: list[str], expected: str) -> None:
     read = ["--drop-non-numeric", "--missing", "mean", "--id", "customer"]
-    refused(2, expected, "fit", table, "-o", tmp_path / "out", *read, *options)
+    assert_refused(2, expected, "fit", table, "-o", tmp_path / "out", *read, *options)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_memory_that_cannot_do(table: Path, tmp_path: Path) -> None:
     read = ["--drop-non-numeric", "--missing", "mean", "--id", "customer"]
     expected = "takes about 160 MB (266 bytes a row), more than --memory 1MB. Give more, a smaller --embedding-size, or"
-    refused(1, expected, "fit", table, "-o", tmp_path / "out", *read, *QUICK, "--memory", "1MB")
+    assert_refused(1, expected, "fit", table, "-o", tmp_path / "out", *read, *QUICK, "--memory", "1MB")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_csv_that_cannot_be_read_within_the_memory(tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text("a,b\n" + "0.5,0.25\n" * 1000)
     expected = "some 1,001 rows of 2 columns, takes about 73.1 kB, more than --memory 50kB. Give more, or write it as"
-    refused(1, expected, "fit", tmp_path / "rows.csv", "-o", tmp_path / "out", *QUICK, "--memory", "50kB")
+    assert_refused(1, expected, "fit", tmp_path / "rows.csv", "-o", tmp_path / "out", *QUICK, "--memory", "50kB")
     assert [path.name for path in tmp_path.iterdir()] == ["rows.csv"]
 
 
 def test_options_that_typer_knows_to_be_wrong(table: Path, fitted: Path) -> None:
     assert run("fit", table, "--selection", "guess").exit_code == 2
     assert run("fit").exit_code == 2
-    refused(2, "say which clustering", "recluster", fitted)
-    refused(2, "'n_clusters' parameter must be", "recluster", fitted, "--n-clusters", 5000)
-    refused(2, "exclude each other", "recluster", fitted, "--n-clusters", 2, "--distance", 0.1)
-    refused(2, "a model needs all its columns", "predict", fitted, table, "--missing", "drop-columns")
+    assert_refused(2, "say which clustering", "recluster", fitted)
+    assert_refused(2, "'n_clusters' parameter must be", "recluster", fitted, "--n-clusters", 5000)
+    assert_refused(2, "exclude each other", "recluster", fitted, "--n-clusters", 2, "--distance", 0.1)
+    assert_refused(2, "a model needs all its columns", "predict", fitted, table, "--missing", "drop-columns")
 
 
 def test_other_columns_than_the_model_knows(fitted: Path, tmp_path: Path) -> None:
     (tmp_path / "other.csv").write_text("height,weight\n1,2\n3,4\n")
-    refused(
+    assert_refused(
         3,
         "lacks 2 of the 4 columns the model was trained on: 'age', 'income'",
         "predict",
@@ -101,17 +101,17 @@ def test_other_columns_than_the_model_knows(fitted: Path, tmp_path: Path) -> Non
         tmp_path / "other.csv",
     )
     (tmp_path / "text.csv").write_text("height,weight,age,income\n1,2,old,4\n")
-    refused(3, "has text where the model needs numbers: 'age'", "predict", fitted, tmp_path / "text.csv")
+    assert_refused(3, "has text where the model needs numbers: 'age'", "predict", fitted, tmp_path / "text.csv")
     np.save(tmp_path / "wide.npy", np.ones((3, 9)))
-    refused(3, "9 columns without names, the model was trained on 4", "transform", fitted, tmp_path / "wide.npy")
+    assert_refused(3, "9 columns without names, the model was trained on 4", "transform", fitted, tmp_path / "wide.npy")
     np.save(tmp_path / "images.npy", np.ones((6, 5, 5)))
-    refused(3, "samples of shape (5, 5)", "predict", fitted, tmp_path / "images.npy")
+    assert_refused(3, "samples of shape (5, 5)", "predict", fitted, tmp_path / "images.npy")
 
 
 def test_bad_model_files(fitted: Path, table: Path, tmp_path: Path) -> None:
-    refused(4, "No such file", "predict", tmp_path / "none.shade", table)
-    refused(4, "holds no model.shade", "info", tmp_path)
-    refused(4, "does not begin like one", "info", table)
+    assert_refused(4, "No such file", "predict", tmp_path / "none.shade", table)
+    assert_refused(4, "holds no model.shade", "info", tmp_path)
+    assert_refused(4, "does not begin like one", "info", table)
 
 
 def bad_model_files(whole: bytes) -> Iterator[tuple[str, bytes]]:
@@ -145,32 +145,32 @@ def test_damaged_and_malicious_model_files(
     arguments = {"info": [], "predict": [table, "--missing", "mean", "-o", "labels.csv"], "report": ["-o", "r.html"]}
     for expected, data in bad_model_files((fitted / "model.shade").read_bytes()):
         bad.write_bytes(data)
-        refused(4, expected, command, bad, *arguments[command])
+        assert_refused(4, expected, command, bad, *arguments[command])
         assert [path.name for path in tmp_path.iterdir()] == ["bad.shade"], MARK
 
 
 def test_a_report_needs_as_many_rows_as_were_clustered(fitted: Path, table: Path, tmp_path: Path) -> None:
     options = ["--id", "customer", "--missing", "drop-rows", "-o", tmp_path / "report.html"]
-    refused(3, "customers.csv: ", "report", fitted, "--data", table, *options)
+    assert_refused(3, "customers.csv: ", "report", fitted, "--data", table, *options)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_report_that_shows_less_does_not_take_the_place_of_one_that_shows_more(fitted: Path, tmp_path: Path) -> None:
     shutil.copytree(fitted, tmp_path / "out")
     before = (tmp_path / "out" / "report.html").read_bytes()
-    refused(5, "a report without --data shows less", "report", tmp_path / "out")
+    assert_refused(5, "a report without --data shows less", "report", tmp_path / "out")
     assert (tmp_path / "out" / "report.html").read_bytes() == before
 
 
 @pytest.mark.parametrize("size", ["8", "8x8x3", "0x8", "abc"])
 def test_sizes_of_pictures_are_two_numbers(tmp_path: Path, size: str) -> None:
     Image.new("L", (4, 4)).save(tmp_path / "a.png")
-    line = refused(2 if size == "abc" else 3, "such as", "fit", tmp_path, "--resize", size)
+    line = assert_refused(2 if size == "abc" else 3, "such as", "fit", tmp_path, "--resize", size)
     assert size in line
 
 
 def test_an_empty_name_is_no_folder() -> None:
-    assert refused(3, "its name is empty", "fit", "").startswith("shade: There is no file")
+    assert assert_refused(3, "its name is empty", "fit", "").startswith("shade: There is no file")
 
 
 def test_means_are_asked_of_a_model_that_has_some(tmp_path: Path) -> None:
@@ -178,7 +178,7 @@ def test_means_are_asked_of_a_model_that_has_some(tmp_path: Path) -> None:
     path.write_text("x\n" + "\n".join(str(100 + row % 7 + 9 * (row % 2)) for row in range(60)) + '\n""\n')
     unscaled = ["--standardize", "false", "--missing", "mean"]
     assert run("fit", path, "-o", tmp_path / "out", *unscaled, *QUICK).exit_code == 0
-    refused(2, "standardized by feature", "predict", tmp_path / "out", path, "--missing", "mean")
+    assert_refused(2, "standardized by feature", "predict", tmp_path / "out", path, "--missing", "mean")
 
 
 def test_a_full_disk(table: Path, fitted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,26 +187,28 @@ def test_a_full_disk(table: Path, fitted: Path, tmp_path: Path, monkeypatch: pyt
 
     monkeypatch.setattr("shade._files.os.fsync", full)
     read = ["--drop-non-numeric", "--missing", "mean"]
-    refused(5, "No space left on device", "fit", table, "-o", tmp_path / "out", *read, *QUICK)
-    refused(5, "No space left", "predict", fitted, table, "--missing", "mean", "-o", tmp_path / "labels.csv")
-    refused(5, "No space left", "recluster", fitted, "--n-clusters", 2, "-o", tmp_path / "two")
+    assert_refused(5, "No space left on device", "fit", table, "-o", tmp_path / "out", *read, *QUICK)
+    assert_refused(5, "No space left", "predict", fitted, table, "--missing", "mean", "-o", tmp_path / "labels.csv")
+    assert_refused(5, "No space left", "recluster", fitted, "--n-clusters", 2, "-o", tmp_path / "two")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_places_that_cannot_be_written_to(table: Path, fitted: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("not a folder")
     read = ["--drop-non-numeric", "--missing", "mean"]
-    refused(5, "cannot be written: ", "fit", table, "-o", tmp_path / "file" / "out", *read)
-    refused(5, "exists and is no folder", "fit", table, "-o", tmp_path / "file", *read)
-    refused(5, "there is no folder", "predict", fitted, table, "-o", tmp_path / "none" / "labels.csv")
-    refused(5, "must end in .csv, .npy, .parquet", "predict", fitted, table, "-o", tmp_path / "labels.doc")
+    assert_refused(5, "cannot be written: ", "fit", table, "-o", tmp_path / "file" / "out", *read)
+    assert_refused(5, "exists and is no folder", "fit", table, "-o", tmp_path / "file", *read)
+    assert_refused(5, "there is no folder", "predict", fitted, table, "-o", tmp_path / "none" / "labels.csv")
+    assert_refused(5, "must end in .csv, .npy, .parquet", "predict", fitted, table, "-o", tmp_path / "labels.doc")
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root writes anywhere")
 def test_a_folder_without_permission(table: Path, tmp_path: Path) -> None:
     tmp_path.chmod(0o555)
-    refused(5, "Permission denied", "fit", table, "-o", tmp_path / "out", "--drop-non-numeric", "--missing", "mean")
+    assert_refused(
+        5, "Permission denied", "fit", table, "-o", tmp_path / "out", "--drop-non-numeric", "--missing", "mean"
+    )
 
 
 def test_the_old_results_stay_when_new_ones_fail(
@@ -216,7 +218,7 @@ def test_the_old_results_stay_when_new_ones_fail(
     before = (tmp_path / "out" / "labels.csv").read_bytes()
     monkeypatch.setattr(np, "save", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
     read = ["--drop-non-numeric", "--missing", "mean", "--overwrite"]
-    refused(5, "No space left", "fit", table, "-o", tmp_path / "out", *read, *QUICK)
+    assert_refused(5, "No space left", "fit", table, "-o", tmp_path / "out", *read, *QUICK)
     assert (tmp_path / "out" / "labels.csv").read_bytes() == before
     # Training need not be done again once there is room.
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "out.checkpoint"]

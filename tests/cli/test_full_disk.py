@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.commands import QUICK, run
-from tests.cli.test_bad_input import refused
+from tests.cli.test_bad_input import assert_refused
 
 READ = ("--drop-non-numeric", "--missing", "mean")
 
@@ -41,8 +41,8 @@ def read_only(tmp_path: Path) -> Iterator[Path]:
 
 def test_results_without_room(table: Path, fitted: Path, full: Path) -> None:
     expected = "cannot be written: No space left on device."
-    refused(5, expected, "recluster", fitted, "--n-clusters", 2, "-o", full / "two")
-    refused(5, expected, "report", fitted, "--to", full / "report.html")
+    assert_refused(5, expected, "recluster", fitted, "--n-clusters", 2, "-o", full / "two")
+    assert_refused(5, expected, "report", fitted, "--to", full / "report.html")
     assert list(full.iterdir()) == []
     failed = run("fit", table, "-o", full / "out", *READ, *QUICK)
     assert failed.exit_code == 5
@@ -50,7 +50,7 @@ def test_results_without_room(table: Path, fitted: Path, full: Path) -> None:
     assert f"training stands in {full / 'out.checkpoint'}: the same command with --resume goes on" in failed.stderr
     assert [path.name for path in full.iterdir()] == ["out.checkpoint"]
     (full / "out.checkpoint").unlink()
-    refused(5, expected, "demo", "-o", full / "demo", "--samples", 60, "--epochs", 1, "--quiet")
+    assert_refused(5, expected, "demo", "-o", full / "demo", "--samples", 60, "--epochs", 1, "--quiet")
     assert list(full.iterdir()) == []
 
 
@@ -69,16 +69,16 @@ def test_a_table_without_room(table: Path, fitted: Path, full: Path) -> None:
         while True:
             file.write(bytes(4096))
     for name in ("labels.csv", "labels.npy", "labels.parquet"):
-        refused(5, "No space left on device", "predict", fitted, table, "--missing", "mean", "-o", full / name)
+        assert_refused(5, "No space left on device", "predict", fitted, table, "--missing", "mean", "-o", full / name)
     assert [path.name for path in full.iterdir()] == ["filler"]
 
 
 def test_places_that_are_read_only(table: Path, fitted: Path, read_only: Path) -> None:
     expected = "cannot be written: Read-only file system."
-    refused(5, expected, "fit", table, "-o", read_only / "out", *READ, *QUICK)
-    refused(5, expected, "predict", fitted, table, "--missing", "mean", "-o", read_only / "labels.csv")
-    refused(5, expected, "report", fitted, "--to", read_only / "report.html")
-    refused(5, expected, "demo", "-o", read_only / "demo", "--samples", 60, "--epochs", 1, "--quiet")
+    assert_refused(5, expected, "fit", table, "-o", read_only / "out", *READ, *QUICK)
+    assert_refused(5, expected, "predict", fitted, table, "--missing", "mean", "-o", read_only / "labels.csv")
+    assert_refused(5, expected, "report", fitted, "--to", read_only / "report.html")
+    assert_refused(5, expected, "demo", "-o", read_only / "demo", "--samples", 60, "--epochs", 1, "--quiet")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
