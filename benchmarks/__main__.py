@@ -2,7 +2,7 @@
 
 import argparse
 
-from benchmarks import capacity, cold_start, device, embedded_points, fit, out_of_core, spanning_tree, training
+from benchmarks import capacity, chance, cold_start, device, embedded_points, fit, out_of_core, spanning_tree, training
 
 PARTS = {
     "cold_start": cold_start.run,
@@ -12,7 +12,12 @@ PARTS = {
     "device": device.run,
 }
 # Run only when named: they take minutes or gigabytes.
-LARGE = {"capacity": capacity.run, "out_of_core": out_of_core.run, "embedded_points": embedded_points.run}
+LARGE = {
+    "capacity": capacity.run,
+    "chance": chance.run,
+    "out_of_core": out_of_core.run,
+    "embedded_points": embedded_points.run,
+}
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 from benchmarks import data
 from benchmarks.measure import fit_exponent, peak_megabytes, run_python, store
 from shade import SHADE, DCTreeClustering
-from shade.capacity import clustering_bytes
+from shade.training.capacity import clustering_bytes
 
 COLUMNS, EMBEDDING = 100, 10
 CLUSTERED = (100_000, 300_000, 1_000_000)
@@ -40,7 +40,7 @@ def train(n: int) -> dict[str, float]:
     X = data.mixture(n, COLUMNS).astype(np.float32)
     ends: list[float] = []
     model = SHADE(
-        epochs=2, ensemble=1, embedding_size=EMBEDDING, tree="batch", random_state=0,
+        epochs=2, n_networks=1, embedding_size=EMBEDDING, tree="batch", random_state=0,
         callbacks=[lambda _: ends.append(time.process_time())],
     ).fit(X)  # fmt: skip
     started, processor = time.perf_counter(), time.process_time()

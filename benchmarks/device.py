@@ -55,15 +55,15 @@ def step_seconds(X: np.ndarray, standardize: str) -> dict[str, list[float]]:
     import shade
     from shade import SHADE
     from shade.data.standardize import Standardizer
-    from shade.network import TrainSettings, build_network
-    from shade.training import make_trainer
+    from shade.training import TrainSettings, build_network
+    from shade.training.fitting import make_trainer
 
     samples = Standardizer.fit(X, standardize).apply(X)
     steps = {}
     trainers = []  # a graph reads the memory of its network: both must live
     for name, weight in (("with density loss", 1.0), ("without", 0.0)):
         model = SHADE(**{**shade.PAPER, "density_weight": weight})
-        model._sample_shape = samples.shape[1:]
+        model.sample_shape_ = samples.shape[1:]
         network = build_network(model.network, samples.shape[1:], 10, torch.Generator().manual_seed(0), fresh=False)
         trainer = make_trainer(model, samples, None, torch.device("cuda"))(
             network=network, settings=TrainSettings(density_weight=weight, epochs=1), random=np.random.default_rng(0)

@@ -9,8 +9,8 @@ import numpy as np
 from benchmarks import data
 from benchmarks.measure import peak_megabytes, store
 from shade import DCTreeClustering
-from shade._memory import format_memory
-from shade.capacity import clustering_bytes
+from shade._base.memory import format_memory
+from shade.training.capacity import clustering_bytes
 
 ROWS, COLUMNS, LIMIT = 10_000_000, 10, 6 * 10**9
 

@@ -17,7 +17,7 @@ from shade.report import write_report
 COLUMNS = 2000
 CLUSTERS = 5
 SETTINGS = {
-    "network": (32,), "embedding_size": 2, "ensemble": 1, "tree": "batch", "batch_size": 100, "random_state": 0
+    "network": (32,), "embedding_size": 2, "n_networks": 1, "tree": "batch", "batch_size": 100, "random_state": 0
 }  # fmt: skip
 
 

@@ -50,7 +50,7 @@ def _clustpy(X: np.ndarray) -> Run:
         raise ImportError("clustpy")
     from clustpy.utils.dctree import DCTree
 
-    return lambda: DCTree(X, min_points=5)
+    return lambda: DCTree(X, min_samples=5)
 
 
 MAKERS: dict[str, Callable[[np.ndarray], Run]] = {

@@ -9,8 +9,8 @@ import numpy as np
 
 from benchmarks import data, peers
 from benchmarks.measure import Table, interleave, machine, run_python, show, show_growth, show_peaks, store
-from shade.density import DCTree, minimum_spanning_tree
-from shade.stability import StructureTree, select_clusters
+from shade.clustering import cluster_tree
+from shade.density import minimum_spanning_tree
 
 TITLE = "spanning tree"
 GROWTH = "seconds by number of points, mixture in 10 columns"
@@ -80,7 +80,7 @@ def after_the_tree() -> Table:
     seconds = {"spanning tree": [time.perf_counter() - started]}
 
     def after() -> None:
-        select_clusters(StructureTree.from_dc_tree(DCTree.from_spanning_tree(tree), "information"))
+        cluster_tree(tree.edges, tree.weights, dimension=10.0)
 
     seconds |= interleave({"tree, selection, labels": after}, 1)
     return show("1,000,000 x 10", seconds, "spanning tree")

@@ -5,10 +5,10 @@ import torch
 
 from benchmarks import data
 from benchmarks.measure import show, store
-from shade._parallel import training_threads
+from shade._base.parallel import training_threads
 from shade.data.standardize import Standardizer
 from shade.density.targets import targets_of_batches
-from shade.network import Trainer, TrainSettings, build_network
+from shade.training import Trainer, TrainSettings, build_network
 
 EPOCHS = 4  # in a turn: targets are prepared across the ends of epochs, as in a fit
 

@@ -40,14 +40,14 @@ def distances(X: Any, others: Any = None) -> np.ndarray:
     return np.sqrt(squared_distances(X, others))
 
 
-def core_distances(X: Any, min_points: int) -> np.ndarray:
-    """Distance to the min_points-th nearest point, the point itself included."""
-    return np.sort(distances(X), axis=1)[:, min_points - 1]
+def core_distances(X: Any, min_samples: int) -> np.ndarray:
+    """Distance to the min_samples-th nearest point, the point itself included."""
+    return np.sort(distances(X), axis=1)[:, min_samples - 1]
 
 
-def mutual_reachability(X: Any, min_points: int) -> np.ndarray:
+def mutual_reachability(X: Any, min_samples: int) -> np.ndarray:
     """max(distance, both core distances), 0 on the diagonal."""
-    core = core_distances(X, min_points)
+    core = core_distances(X, min_samples)
     matrix = np.maximum(distances(X), np.maximum(core[:, None], core))
     np.fill_diagonal(matrix, 0.0)
     return matrix
@@ -156,6 +156,7 @@ class Candidate:
     children: list[Candidate]
     stability: float = 0.0
     birth: float = math.inf
+    mass: float = 0.0
     leaving: dict[int, float] = field(default_factory=dict)
 
     def walk(self) -> Iterator[Candidate]:
@@ -214,8 +215,8 @@ def _with_structure_stability(top: Candidate | None, root: Node) -> Candidate:
     return top
 
 
-def branch_tree(root: Node, smallest: int, rule: str) -> Candidate:
-    """The condensed tree with the stability of one of the two branch rules."""
+def branch_tree(root: Node, smallest: int) -> Candidate:
+    """HDBSCAN's condensed tree with its excess of mass."""
 
     def follow(v: Node, birth: float) -> Candidate:
         branch = Candidate(v.height, v.points, [], birth=birth)
@@ -229,24 +230,99 @@ def branch_tree(root: Node, smallest: int, rule: str) -> Candidate:
             v = big[0]
 
     top = follow(root, math.inf)
-    positive = [v.height for v in root.walk() if v.height > 0]
-    floor = min(positive) if positive else 1.0
-    places = [(v.height, len(p.points)) for v in root.walk() for p in v.children if p.height == 0 and len(p.points) > 1]
-    if positive and (rule == "branches" or len(places) < 10):
-        floor *= 2.0**-10  # points that coincide: ten octaves closer
-    elif positive and 2 * sum(size for _, size in places) >= len(root.points):
-        floor = float(np.quantile([height for height, _ in places], 0.9))
+    floor = floor_of(root, "branches")
     for c in top.walk():
-        if c is top:
-            continue
-        left = [max(d, floor) for d in c.leaving.values()]
-        if rule == "branches":
-            c.stability = math.fsum(1.0 / d - 1.0 / c.birth for d in left)
-        else:
-            c.stability = math.log(len(root.points) / len(c.points)) * math.fsum(
-                math.log(max(c.birth, floor) / d) for d in left
-            )
+        if c is not top:
+            c.mass = math.fsum(1.0 / max(d, floor) - 1.0 / max(c.birth, floor) for d in c.leaving.values())
+            c.stability = c.mass
     return top
+
+
+@dataclass
+class Growing:
+    """A branch on its way up: the distance at which each row joined it, and the real branches within."""
+
+    joined: dict[int, float]
+    parts: list[Candidate]
+
+    def mass_at(self, height: float) -> float:
+        """How far all rows together stand out from a height."""
+        return math.fsum(math.log(height / d) for d in self.joined.values())
+
+
+def tested_tree(root: Node, smallest: int, slope: float, level: float, relief: float = 0.0) -> Candidate:
+    """The branches that pass the test of their split.
+
+    It is repeated while more are real: for k childless ones the slope falls by relief · log k, but not below 0.
+    """
+    real, used = 1, slope
+    while True:
+        top = _tested_once(root, smallest, used, level)
+        leaves = sum(not c.children for c in top.walk())
+        if leaves <= real or max(slope - relief * math.log(leaves), 0.0) == used:
+            return top
+        real, used = leaves, max(slope - relief * math.log(leaves), 0.0)
+
+
+def _tested_once(root: Node, smallest: int, slope: float, level: float) -> Candidate:
+    """The branches that pass the test of their split, and how much each tells about its rows."""
+    floor = floor_of(root, "information")
+    n = len(root.points)
+
+    def grow(v: Node) -> Growing | None:
+        meeting = [branch for branch in map(grow, v.children) if branch is not None]
+        height = max(v.height, floor)
+        from_here = dict.fromkeys(v.points, height)
+        if not meeting:
+            return Growing(from_here, []) if len(v.points) >= smallest else None
+
+        def is_real(branch: Growing) -> bool:
+            size = len(branch.joined)
+            return branch.mass_at(height) / size >= slope / math.sqrt(size) + level
+
+        standing = [branch for branch in meeting if branch.parts or is_real(branch)]
+        if len(standing) >= 2:
+            parts = []
+            for branch in standing:
+                parts += [_candidate_of(branch, v.height, height)] if is_real(branch) else branch.parts
+            return Growing(from_here, parts)
+        kept = standing[0] if standing else _heaviest(meeting, height)
+        return Growing({**from_here, **kept.joined}, kept.parts)
+
+    whole = grow(root) or Growing(dict.fromkeys(root.points, max(root.height, floor)), [])
+    top = _candidate_of(whole, math.inf, math.inf)
+    top.mass = 0.0
+    for c in top.walk():
+        if c is not top:
+            size = len(c.points)
+            c.stability = math.log(n / size) * size * (c.mass / size) ** 1.25
+    return top
+
+
+def _candidate_of(branch: Growing, birth: float, height: float) -> Candidate:
+    return Candidate(
+        0.0, frozenset(branch.joined), branch.parts, birth=birth, mass=branch.mass_at(height), leaving=branch.joined
+    )
+
+
+def _heaviest(meeting: list[Growing], height: float) -> Growing:
+    """The one with most mass; of those with as much, the one with most rows."""
+    most = max(branch.mass_at(height) for branch in meeting)
+    as_heavy = [branch for branch in meeting if branch.mass_at(height) >= most * (1.0 - TIE)]
+    return max(as_heavy, key=lambda branch: len(branch.joined))
+
+
+def floor_of(root: Node, rule: str) -> float:
+    """The distance that points which coincide count as."""
+    positive = [v.height for v in root.walk() if v.height > 0]
+    if not positive:
+        return 1.0
+    places = [(v.height, len(p.points)) for v in root.walk() for p in v.children if p.height == 0 and len(p.points) > 1]
+    if rule == "branches" or len(places) < 10:
+        return min(positive) * 2.0**-10  # ten octaves closer
+    if 2 * sum(size for _, size in places) >= len(root.points):
+        return float(np.quantile([height for height, _ in places], 0.9))
+    return min(positive)
 
 
 # Choices ---------------------------------------------------------------------------------------------------------
@@ -276,14 +352,11 @@ def choices(parent: list[int]) -> Iterator[tuple[int, ...]]:
                 yield choice
 
 
-def select_for(root: Node, selection: str, smallest: int) -> list[Candidate]:
-    """The clusters of a rule."""
-    return select(candidates_for(root, selection, smallest))
-
-
-def candidates_for(root: Node, selection: str, smallest: int) -> Candidate:
-    """The candidates of a rule."""
-    return structure_tree(root, smallest) if selection == "structure" else branch_tree(root, smallest, selection)
+def candidates_for(root: Node, selection: str, smallest: int, slope: float, level: float, **relief: float) -> Candidate:
+    """The candidates of a rule; all but the smallest size is of the test of splits, which only "information" has."""
+    if selection == "information":
+        return tested_tree(root, smallest, slope, level, **relief)
+    return structure_tree(root, smallest) if selection == "structure" else branch_tree(root, smallest)
 
 
 def partition_of(labels: Any) -> Partition:

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from shade._errors import DeviceError
-from shade._parallel import resolve_device
+from shade._base.errors import DeviceError
+from shade._base.parallel import resolve_device
 
 
 @pytest.mark.parametrize(

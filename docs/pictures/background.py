@@ -3,9 +3,8 @@
 import matplotlib.pyplot as plt
 import numpy as np
 
-from shade import plots
+from shade import DCTreeClustering, plots
 from shade.density import DCTree
-from shade.stability.background import find_background
 
 rng = np.random.default_rng(0)
 X = np.vstack(
@@ -15,7 +14,7 @@ X = np.vstack(
     ]
 )
 tree = DCTree.from_points(X)
-background = find_background(tree)
+background = DCTreeClustering().fit(X).clustering_.shown.background
 joining = np.empty(len(X))
 joining[tree.order] = np.minimum(
     tree.reachability, np.append(tree.reachability[1:], np.inf)
@@ -34,9 +33,9 @@ axes[1].hist(
 )
 axes[1].set(
     xscale="log",
-    xlabel="distance at which a point joins anything",
+    xlabel="distance at which a point joins others",
     ylabel="points",
     yscale="symlog",
-    title="a gap of more than an octave",
+    title="a gap of more than a factor of two",
 )
 axes[1].legend(frameon=False)

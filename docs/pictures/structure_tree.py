@@ -1,11 +1,9 @@
-"""Candidates of a tree, and those that were chosen."""
+"""The real branches of a tree, and the chosen ones."""
 
 import matplotlib.pyplot as plt
 import numpy as np
 
-from shade import plots
-from shade.density import DCTree
-from shade.stability import StructureTree, select_clusters
+from shade import DCTreeClustering, plots
 
 rng = np.random.default_rng(2)
 centres, widths, sizes = (
@@ -16,16 +14,15 @@ centres, widths, sizes = (
 X = np.vstack(
     [rng.normal(c, w, (n, 2)) for c, w, n in zip(centres, widths, sizes, strict=True)]
 )
-tree = StructureTree.from_dc_tree(DCTree.from_points(X), "information", min_points=5)
-clustering = select_clusters(tree)
+model = DCTreeClustering().fit(X)
 figure, axes = plt.subplots(1, 2, figsize=(7.4, 3.0), width_ratios=[1, 1.3])
 axes[0].scatter(
     *X.T,
     s=3,
-    c=np.vstack([plots.cluster_colours(clustering.n_clusters), plots.NOISE_COLOUR])[
-        clustering.labels
+    c=np.vstack([plots.cluster_colours(model.n_clusters_), plots.NOISE_COLOUR])[
+        model.labels_
     ],
 )
 axes[0].set(title="data", xticks=[], yticks=[])
-plots.plot_structure_tree(tree, clustering, ax=axes[1])
-axes[1].set_title("candidates, from birth down to death")
+plots.plot_structure_tree(model, ax=axes[1])
+axes[1].set_title("real branches, from birth down to death")

@@ -2,12 +2,12 @@
 Cells with AnnData and scanpy
 =============================
 
-The embedding goes to ``obsm``, where scanpy looks for it, the labels to ``obs``.
+The embedding is stored in ``obsm``, where scanpy looks for it, and the labels in ``obs``.
 """
 
 # %%
 # A small set of cells of three types, with counts of 100 genes. With real data, ``adata`` comes from
-# ``anndata.read_h5ad("cells.h5ad")``; normalise it and take the logarithm as you are used to.
+# ``anndata.read_h5ad("cells.h5ad")``. Normalise it and take the logarithm as usual.
 
 import anndata
 import numpy as np
@@ -25,7 +25,8 @@ adata = anndata.AnnData(
 )
 
 # %%
-# Logarithms of counts share a unit, so they are standardised together: a gene that hardly varies stays quiet.
+# Logarithms of counts have the same unit, so all columns are standardised together. A gene that hardly varies then has
+# little effect.
 
 model = SHADE(standardize="global", epochs=15, random_state=0).fit(adata.X)
 adata.obsm["X_shade"] = model.embedding_
@@ -36,11 +37,11 @@ print(adata)
 print(adata.obs["shade"].value_counts())
 
 # %%
-# From here on scanpy goes its own way, as in ``sc.pp.neighbors(adata, use_rep="X_shade")`` and
-# ``sc.pl.embedding(adata, "X_shade", color="shade")``. Sparse counts: give ``adata.X.toarray()``, or the principal
-# components in ``adata.obsm["X_pca"]`` where there are tens of thousands of genes.
+# Now scanpy can use the result: ``sc.pp.neighbors(adata, use_rep="X_shade")`` and
+# ``sc.pl.embedding(adata, "X_shade", color="shade")``. If the counts are sparse, pass ``adata.X.toarray()``, or the
+# principal components in ``adata.obsm["X_pca"]`` if there are tens of thousands of genes.
 #
-# The genes that mark each cluster:
+# The genes that distinguish each cluster:
 
 print(model.explain(adata.to_df(), top=3))
 plots.plot_embedding(adata.obsm["X_shade"], model.labels_)

@@ -2,12 +2,12 @@
 A folder of images
 ==================
 
-From pictures on a disk to a report to look at.
+From pictures on disk to a report.
 """
 
 # %%
-# Any folder will do. This one is filled with handwritten digits, in a subfolder for each; the names of the subfolders
-# are read as known groups, for comparison only.
+# Any folder works. This one is filled with handwritten digits, in a subfolder per digit. The names of the subfolders are
+# read as known labels, for comparison only.
 
 import tempfile
 from pathlib import Path
@@ -32,8 +32,8 @@ samples = read_samples(folder / "images", label="folder")
 print(samples.rows.shape, samples.rows.dtype, samples.ids[:2])
 
 # %%
-# Pixels are standardised all alike, since samples with a height and a width are images. For larger pictures,
-# ``network="conv"`` takes convolutions, and ``read_samples(..., resize=(64, 64))`` makes them smaller.
+# Samples with a height and a width are images, so all pixels are standardised together. For larger pictures,
+# ``network="conv"`` uses convolutions, and ``read_samples(..., resize=(64, 64))`` makes them smaller.
 
 model = SHADE(epochs=30, random_state=0).fit(samples.rows)
 agreement = adjusted_rand_score(samples.labels, model.labels_)
@@ -41,7 +41,8 @@ print(f"{model.n_clusters_} clusters, adjusted Rand index {agreement:.2f}")
 plots.plot_embedding(model.embedding_, model.labels_)
 
 # %%
-# The report shows the pictures of each cluster, and lets you choose others. It is one file, which needs no network.
+# The report shows the pictures of each cluster, and you can choose another number of clusters. It is one file that works
+# offline.
 
 report = write_report(
     model, folder / "report.html", samples=samples, title="Four digits"

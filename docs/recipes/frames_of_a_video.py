@@ -2,11 +2,11 @@
 Frames of a video
 =================
 
-Each frame is a sample: clusters are scenes, or phases of a movement.
+Each frame is a sample. Clusters are scenes, or phases of a movement.
 """
 
 # %%
-# A video of three scenes, 40 frames each: a bright spot that goes round in one of three places.
+# A video of three scenes with 40 frames each. In each scene a bright spot moves in a circle at another place.
 
 import tempfile
 from pathlib import Path
@@ -41,7 +41,7 @@ with av.open(str(path), "w") as video:
     video.mux(stream.encode())
 
 # %%
-# ``every`` takes one frame in so many, ``resize`` makes them smaller: neighbouring frames and pixels tell little new.
+# ``every=n`` reads every n-th frame, and ``resize`` makes frames smaller: neighbouring frames and pixels are very similar.
 
 samples = read_samples(path, resize=(32, 24))
 print(samples.rows.shape, samples.ids[:2])

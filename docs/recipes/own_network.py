@@ -1,12 +1,12 @@
 """
-A network of your own
-=====================
+Your own network
+================
 
-Any torch module with ``encode`` and ``decode`` can be trained.
+SHADE trains any torch module that has ``encode`` and ``decode``.
 """
 
 # %%
-# This one forgets a tenth of its inputs while it learns.
+# This one drops a tenth of its inputs during training.
 
 import tempfile
 from pathlib import Path
@@ -17,7 +17,7 @@ from torch import nn
 
 from shade import SHADE, load, plots
 from shade.data import make_moons
-from shade.network import EarlyStopping
+from shade.training import EarlyStopping
 
 
 class Forgetful(nn.Module):
@@ -42,7 +42,7 @@ class Forgetful(nn.Module):
 plane, _ = make_moons(600, random_state=0)
 X = plane @ np.random.default_rng(0).normal(
     size=(2, 20)
-)  # two moons, turned into 20 dimensions
+)  # two moons, rotated into 20 dimensions
 model = SHADE(
     network=Forgetful(20),
     epochs=60,
@@ -60,7 +60,7 @@ print(
 plots.plot_losses(model.history_)
 
 # %%
-# A model file holds weights, never code: to load it, give a module of the same kind.
+# A model file holds weights, never code. To load it, pass a module of the same class.
 
 path = Path(tempfile.mkdtemp()) / "moons.shade"
 model.save(path)

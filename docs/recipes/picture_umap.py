@@ -1,12 +1,12 @@
 """
-UMAP for a picture
-==================
+A picture with UMAP
+===================
 
-The embedding has more than two dimensions, since clusters need room. UMAP draws it; the clusters stay those of SHADE.
+The embedding has more than two dimensions, because clusters need room. UMAP draws it in two. The clusters are those of SHADE.
 """
 
 # %%
-# Clustering the picture instead would cluster what UMAP left of the data.
+# Do not cluster the picture itself: two dimensions lose information.
 
 import umap
 from sklearn.datasets import load_digits

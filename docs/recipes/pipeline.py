@@ -2,11 +2,11 @@
 In a scikit-learn pipeline
 ==========================
 
-`~shade.SHADE` is a clusterer and a transformer, so it may stand at the end of a pipeline or in its middle.
+`~shade.SHADE` is a clusterer and a transformer, so it can be the last step of a pipeline or a step in the middle.
 """
 
 # %%
-# At the end, after whatever the data needs:
+# As the last step, after the preparation of the data:
 
 import numpy as np
 from sklearn.datasets import load_wine
@@ -28,7 +28,7 @@ print(model[-1].n_clusters_, "clusters;", model.predict(wine.head(5)))
 plots.plot_embedding(model[-1].embedding_, labels)
 
 # %%
-# In the middle, as features for something else. ``set_output`` gives them names:
+# In the middle, as features for another model. ``set_output`` gives them names:
 
 from sklearn.linear_model import LogisticRegression
 

@@ -2,11 +2,11 @@
 Serving with ONNX Runtime
 =========================
 
-Neither of the two files that leave your hands can run code: a model file is data, and ONNX is a graph of arithmetic.
+Two files are needed, and neither can run code: a model file is data, and ONNX is a graph of arithmetic.
 """
 
 # %%
-# Train, then write both.
+# Train, then write both files.
 
 import tempfile
 from pathlib import Path
@@ -25,8 +25,8 @@ model.save(folder / "model.shade")
 model.to_onnx(folder / "encoder.onnx")
 
 # %%
-# Where it is served, the embedding needs neither shade nor torch. Standardisation is part of the graph: rows go in as
-# they are.
+# To compute the embedding, the server needs neither shade nor torch. Standardisation is part of the graph, so rows are
+# passed as they are.
 
 session = onnxruntime.InferenceSession(
     folder / "encoder.onnx", providers=["CPUExecutionProvider"]
@@ -39,7 +39,8 @@ print(
 )
 
 # %%
-# Labels need the tree, and so the model file. It holds no training data, and loading it executes nothing.
+# Labels need the density tree, which is in the model file. The file holds no training data, and loading it executes no
+# code.
 
 served = load(folder / "model.shade", device="cpu")
 print(served.predict(X[:5]), model.labels_[:5])

@@ -2,12 +2,12 @@
 A table with pandas
 ===================
 
-Names of columns come along, rows keep their own names, and the answer is a table again.
+Columns and rows keep their names, and the result is a table again.
 """
 
 # %%
-# Sales of three kinds of customers, with a few cells left empty. SHADE refuses what is not a number, and says where;
-# here the mean of a column stands in for what is missing. Text, such as the city, is not for clustering.
+# Sales of three kinds of customers, with a few empty cells. A missing value is an error that names its row and column, so
+# here it is replaced by the mean of the column. Text, such as the city, cannot be clustered.
 
 import numpy as np
 import pandas as pd
@@ -33,19 +33,19 @@ model = SHADE(epochs=15, random_state=0).fit(features)
 print(model.n_clusters_, "clusters,", f"{np.mean(model.labels_ < 0):.1%} noise")
 
 # %%
-# What was found of each customer, and beside it what was left out:
+# The result for each customer, together with the column that was left out:
 
 found = model.to_frame(ids=features.index)
 found["city"] = customers["city"].to_numpy()
 print(found.head())
 
 # %%
-# Which columns set each cluster apart, from −1 (always lower than the others) to 1 (always higher):
+# Which columns distinguish each cluster, from −1 (always lower than in other clusters) to 1 (always higher):
 
 print(model.explain(features, top=2))
 
 # %%
-# New rows get labels from the same tree. Columns are checked by name.
+# New rows get labels from the same tree. Columns must have the same names as in the fit.
 
 print(model.predict(features.tail(3)))
 plots.plot_embedding(model.embedding_, model.labels_)

@@ -2,11 +2,11 @@
 Topics with BERTopic
 ====================
 
-BERTopic takes `~shade.DCTreeClustering` where it would take HDBSCAN.
+BERTopic can use `~shade.DCTreeClustering` instead of HDBSCAN.
 """
 
 # %%
-# Vectors of texts come from a language model, as a rule. Here, latent semantic analysis of a few sentences will do.
+# Vectors of texts usually come from a language model. Here, latent semantic analysis of a few sentences is enough.
 
 import random
 
@@ -33,7 +33,7 @@ vectors = make_pipeline(
 clustering = DCTreeClustering()
 
 # %%
-# BERTopic names the clusters. ``embedding_model`` and ``umap_model`` are told to leave the vectors as they are.
+# BERTopic names the clusters. With this ``embedding_model`` and ``umap_model`` it does not change the vectors.
 
 from bertopic import BERTopic
 from bertopic.backend import BaseEmbedder
@@ -48,6 +48,6 @@ labels, _ = topics.fit_transform(documents, vectors)
 print(topics.get_topic_info()[["Topic", "Count", "Name"]])
 
 # %%
-# New texts are told by the same tree:
+# New texts get topics from the same tree:
 
 print(topics.transform(documents[:2], vectors[:2])[0])

@@ -7,28 +7,30 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from shade import data, density, metrics, network, plots, report, stability
-    from shade.dc_tree_clustering import DCTreeClustering
-    from shade.estimator import SHADE
-    from shade.loading import load
+from shade._base.version import __version__
 
-__version__ = "0.1.0"
+if TYPE_CHECKING:
+    from shade import clustering, data, density, metrics, plots, report, training
+    from shade.estimators.dc_tree_clustering import DCTreeClustering
+    from shade.estimators.loading import load
+    from shade.estimators.shade import SHADE
 
 #: The settings of the publication, kept whatever the defaults become: `SHADE(**shade.PAPER)`.
 PAPER: dict[str, Any] = {
-    "min_points": 5,
+    "min_samples": 5,
     "selection": "structure",
     "min_cluster_size": None,
-    "ensemble": 1,
+    "n_networks": 1,
     "embedding_size": 10,
     "network": (512, 256, 128),
     "tree": "batch",
-    "distance": "sqeuclidean",
+    "embedding_distance": "sqeuclidean",
     "density_unit": "data",
     "reconstruction": "mean",
     "standardize": "feature",
-    "noise": "embedding",
+    "view": "columns",
+    "background_noise": False,
+    "between_noise": True,
     "epochs": 100,
     "batch_size": 500,
     "learning_rate": 1e-3,
@@ -37,25 +39,25 @@ PAPER: dict[str, Any] = {
 }
 
 _HOMES = {
-    "SHADE": "shade.estimator",
-    "DCTreeClustering": "shade.dc_tree_clustering",
-    "load": "shade.loading",
+    "SHADE": "shade.estimators.shade",
+    "DCTreeClustering": "shade.estimators.dc_tree_clustering",
+    "load": "shade.estimators.loading",
 }
-_ROOMS = ("data", "density", "metrics", "network", "plots", "report", "stability")
+_ROOMS = ("clustering", "data", "density", "metrics", "plots", "report", "training")
 
 __all__ = [
     "PAPER",
     "SHADE",
     "DCTreeClustering",
     "__version__",
+    "clustering",
     "data",
     "density",
     "load",
     "metrics",
-    "network",
     "plots",
     "report",
-    "stability",
+    "training",
 ]
 
 

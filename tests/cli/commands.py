@@ -15,7 +15,7 @@ QUICK = (
     "3",
     "--selection",
     "branches",
-    "--ensemble",
+    "--n-networks",
     "1",
     "--random-state",
     "0",

@@ -38,7 +38,7 @@ def assert_refused(code: int, expected: str, *arguments: object) -> str:
         ("text.csv", TEXT, "--drop name --drop city"),
         ("holes.csv", "x,y\n1,2\n,3\n4,5\n", "--missing mean"),
         ("nan.csv", "x,y\n1,2\nnan,3\ninf,5\n", "lacks 2 values in 2 of 3 rows"),
-        ("few.csv", "x,y\n1,2\n4,3\n", "n_samples = 2, fewer than min_points = 5"),
+        ("few.csv", "x,y\n1,2\n4,3\n", "n_samples = 2, fewer than min_samples = 5"),
         ("large.csv", "x\n" + "1e308\n-1e308\n" * 5, "too large"),
         ("broken.npz", "no zip", "cannot be read as arrays"),
     ],
@@ -87,7 +87,7 @@ def test_options_that_typer_knows_to_be_wrong(table: Path, fitted: Path) -> None
     assert run("fit").exit_code == 2
     assert_refused(2, "say which clustering", "recluster", fitted)
     assert_refused(2, "'n_clusters' parameter must be", "recluster", fitted, "--n-clusters", 5000)
-    assert_refused(2, "exclude each other", "recluster", fitted, "--n-clusters", 2, "--distance", 0.1)
+    assert_refused(2, "exclude each other", "recluster", fitted, "--n-clusters", 2, "--cut-distance", 0.1)
     assert_refused(2, "a model needs all its columns", "predict", fitted, table, "--missing", "drop-columns")
 
 
@@ -185,7 +185,7 @@ def test_a_full_disk(table: Path, fitted: Path, tmp_path: Path, monkeypatch: pyt
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("shade._files.os.fsync", full)
+    monkeypatch.setattr("shade._base.files.os.fsync", full)
     read = ["--drop-non-numeric", "--missing", "mean"]
     assert_refused(5, "No space left on device", "fit", table, "-o", tmp_path / "out", *read, *QUICK)
     assert_refused(5, "No space left", "predict", fitted, table, "--missing", "mean", "-o", tmp_path / "labels.csv")

@@ -12,7 +12,7 @@ from sklearn.metrics import adjusted_rand_score
 
 import shade
 from shade import DCTreeClustering
-from shade._errors import ModelFileError
+from shade._base.errors import ModelFileError
 from tests.cli.commands import QUICK, run
 
 
@@ -57,7 +57,7 @@ def test_a_group_that_is_called_minus_one_is_a_group(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     assert json.loads((tmp_path / "out" / "summary.json").read_text())["data"]["agreement"]["adjusted_rand"] < 0.5
     assert "clusters found  1" in result.stdout
-    assert "--n-clusters 2 shows where it would part first" in result.stderr  # one blob is one cluster
+    assert "--n-clusters 2' shows the most likely split" in result.stderr  # one blob is one cluster
     told = run("predict", tmp_path / "out", tmp_path / "rows.csv", "--drop", "group").stderr
     assert "labelled 120 rows: 1 of 1 cluster, " in told
 
@@ -80,7 +80,7 @@ def test_fit_keeps_results_and_messages_apart(table: Path, tmp_path: Path) -> No
 
 
 def test_shards_are_fitted_in_windows_like_in_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shade.capacity.WORKING", 0)
+    monkeypatch.setattr("shade.training.capacity.WORKING", 0)
     X, groups = make_blobs(900, 400, centers=3, center_box=(-12, 12), random_state=0)
     (tmp_path / "shards").mkdir()
     for shard, rows in enumerate(np.array_split(np.arange(900), 3)):
@@ -97,7 +97,7 @@ def test_shards_are_fitted_in_windows_like_in_python(tmp_path: Path, monkeypatch
     rows = rows_of((tmp_path / "out" / "labels.csv").read_text())
     assert [row["id"] for row in rows[::300]] == ["row 0", "row 300", "row 600"]
     assert json.loads((tmp_path / "out" / "summary.json").read_text())["data"]["agreement"]["adjusted_rand"] > 0.9
-    settings = {"epochs": 3, "network": (16,), "embedding_size": 3, "selection": "branches", "ensemble": 1}
+    settings = {"epochs": 3, "network": (16,), "embedding_size": 3, "selection": "branches", "n_networks": 1}
     for shard in (tmp_path / "shards").iterdir():
         pd.read_parquet(shard).drop(columns=["name", "group"]).to_parquet(shard, row_group_size=50)
     model = shade.SHADE(**settings, batch_size=50, random_state=0).fit(tmp_path / "shards", memory="1.5MB")
@@ -184,14 +184,14 @@ def test_recluster_chooses_other_clusters_from_the_same_tree(fitted: Path, tmp_p
     assert shade.load(tmp_path / "two").n_clusters_ == 2
     with pytest.raises(ModelFileError, match=r"The folder .* holds no model.shade"):
         shade.load(tmp_path)
-    by_file = rows_of(run("recluster", fitted / "model.shade", "--min-points", 8).stdout)
+    by_file = rows_of(run("recluster", fitted / "model.shade", "--min-samples", 8).stdout)
     assert by_file[5]["id"] == "5"
     assert "2 clusters, " in printed.stderr
     large = json.loads(run("recluster", fitted, "--min-cluster-size", 50, "--json").stdout)
     assert large["parameters"]["min_cluster_size"] == large["chosen_by"]["min_cluster_size"] == 50
     assert large["parameters"]["epochs"] == 3
     assert min(large["cluster_sizes"]) >= 50
-    assert run("recluster", fitted, "--distance", 0.5).exit_code == 0
+    assert run("recluster", fitted, "--cut-distance", 0.5).exit_code == 0
 
 
 def test_recluster_of_the_clustering_step_alone_has_results_too(tmp_path: Path) -> None:
@@ -202,11 +202,22 @@ def test_recluster_of_the_clustering_step_alone_has_results_too(tmp_path: Path) 
     np.testing.assert_allclose(np.load(tmp_path / "two" / "embedding.npy"), points)
 
 
+def test_fit_takes_both_rules_of_noise(table: Path, tmp_path: Path) -> None:
+    for given, kept in (([], (True, False)), (["--no-background-noise", "--between-noise"], (False, True))):
+        result = run(
+            "fit", table, "-o", tmp_path / f"out{len(given)}", "--drop-non-numeric", "--missing", "mean", *QUICK, *given
+        )
+        assert result.exit_code == 0, result.output
+        model = shade.load(tmp_path / f"out{len(given)}")
+        assert (model.background_noise, model.between_noise) == kept
+
+
 def test_recluster_takes_another_rule_of_noise(fitted: Path) -> None:
-    result = run("recluster", fitted, "--noise", "embedding", "--json")
+    result = run("recluster", fitted, "--between-noise", "--json")
     assert result.exit_code == 0, result.output
-    assert json.loads(result.stdout)["parameters"]["noise"] == "embedding"
-    assert "must be 'embedding', 'data' or 'outliers'. Got 'none'" in run("recluster", fitted, "--noise", "none").stderr
+    assert json.loads(result.stdout)["parameters"]["between_noise"] is True
+    result = run("recluster", fitted, "--no-between-noise", "--json")
+    assert json.loads(result.stdout)["parameters"]["between_noise"] is False
 
 
 def test_info_tells_what_a_file_holds(fitted: Path, tmp_path: Path) -> None:
@@ -219,7 +230,7 @@ def test_info_tells_what_a_file_holds(fitted: Path, tmp_path: Path) -> None:
     assert described["bytes"] == (fitted / "model.shade").stat().st_size
     text = run("info", fitted / "model.shade").stdout
     assert "clusters" in text
-    assert "min_points" in text
+    assert "min_samples" in text
     shade.DCTreeClustering(selection="branches").fit(np.load(fitted / "embedding.npy")).save(tmp_path / "tree.shade")
     assert json.loads(run("info", tmp_path / "tree.shade", "--json").stdout)["estimator"] == "DCTreeClustering"
     refused = run("transform", tmp_path / "tree.shade", fitted / "embedding.npy")

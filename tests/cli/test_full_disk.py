@@ -54,7 +54,7 @@ def test_results_without_room(table: Path, fitted: Path, full: Path) -> None:
     assert list(full.iterdir()) == []
 
 
-@pytest.mark.filterwarnings("default::shade._errors.ShadeWarning")
+@pytest.mark.filterwarnings("default::shade._base.errors.ShadeWarning")
 def test_no_room_for_another_checkpoint(table: Path, full: Path) -> None:
     result = run("fit", table, "-o", full / "out", *READ, *QUICK, "--network", "512")
     assert result.exit_code == 5, result.output

@@ -48,6 +48,8 @@ def test_errors_name_options_where_they_name_parameters() -> None:
     told = "more than --memory 1.5GB, --tree complete and --batch-size 50: a smaller --batch-size, or no --resume."
     assert in_options(said) == told
     assert in_options('use standardize="feature" if') == "use --standardize feature if"
+    assert in_options("Set background_noise=False to") == "Set --no-background-noise to"
+    assert in_options("Set between_noise=True to") == "Set --between-noise to"
     assert in_options("no column 'x', and window_rows=7") == "no column 'x', and window_rows=7"
 
 

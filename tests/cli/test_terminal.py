@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shade.network.checkpoints import read_checkpoint
+from shade.training.checkpoints import read_checkpoint
 from tests.cli.commands import QUICK, run
 from tests.unmeasured import unmeasured
 

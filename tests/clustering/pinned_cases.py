@@ -44,12 +44,13 @@ def fits() -> Iterator[tuple[str, Any]]:
             yield f"{data}, {selection}", model
             yield f"{data}, {selection}, cut", model.recluster(**{CUT: float(np.median(model.dc_tree_.height))})
         yield f"{data}, information, fewer noise", DCTreeClustering(**LESS_NOISE).fit(points)
-        yield f"{data}, branches of 20", DCTreeClustering(selection="branches", min_cluster_size=20, **HDBSCAN_NOISE).fit(points)
+        large = DCTreeClustering(selection="branches", min_cluster_size=20, **HDBSCAN_NOISE)
+        yield f"{data}, branches of 20", large.fit(points)
 
 
 def describe(model: Any) -> dict[str, Any]:
     """What is kept of a fit: all labels, and some of the figures beside them."""
-    points = model.clustering_.points if hasattr(model, "clustering_") else model._training.points
+    points = model.clustering_.points
     moved = points + 0.1 * points.std(axis=0)
     labels, probabilities = model.predict(moved, return_probabilities=True)
     arrays = {
@@ -58,7 +59,7 @@ def describe(model: Any) -> dict[str, Any]:
         "persistence": model.cluster_persistence_,
         "predicted_probabilities": probabilities,
     }
-    some = {name: [round(float(v), 9) for v in values[:: max(1, len(values) // FEW)]] for name, values in arrays.items()}
+    some = {name: [round(float(v), 9) for v in a[:: max(1, len(a) // FEW)]] for name, a in arrays.items()}
     return {"labels": _text(model.labels_), "predicted": _text(labels), **some}
 
 
@@ -66,9 +67,9 @@ def _text(labels: np.ndarray) -> str:
     return " ".join(map(str, labels))
 
 
-HDBSCAN_NOISE: dict[str, Any] = {"noise": "embedding"}
-LESS_NOISE: dict[str, Any] = {"noise": "outliers"}
-CUT = "distance"
+HDBSCAN_NOISE: dict[str, Any] = {"background_noise": False, "between_noise": True}
+LESS_NOISE: dict[str, Any] = {}
+CUT = "cut_distance"
 
 if __name__ == "__main__":
     PINS.write_text(json.dumps({name: describe(model) for name, model in fits()}, indent=0) + "\n")

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
+from shade.clustering import select_clusters
 from shade.data import make_blobs, make_densired, make_moons, make_rings, make_three_clusters
 from shade.density import DCTree
-from shade.stability import StructureTree, select_clusters
+from tests.clustering.trees import read_tree
 
 
 def test_points_and_labels_have_the_promised_types_and_sizes():
@@ -47,7 +48,7 @@ def test_jitter_has_the_given_standard_deviation():
 @pytest.mark.parametrize("selection", ["structure", "branches", "information"])
 def test_density_tells_the_three_clusters_apart(selection):
     X, y = make_three_clusters(900, random_state=3)
-    labels = select_clusters(StructureTree.from_dc_tree(DCTree.from_points(X), selection)).labels
+    labels = select_clusters(read_tree(DCTree.from_points(X), selection)).labels
     assert labels.max() == 2
     for cluster in range(3):
         assert len(np.unique(y[labels == cluster])) == 1

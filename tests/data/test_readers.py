@@ -16,7 +16,7 @@ import scipy.sparse
 import zarr
 from PIL import Image
 
-from shade._errors import DataError, MemoryBudgetError
+from shade._base.errors import DataError, MemoryBudgetError
 from shade.data import Samples, read_samples
 
 ROWS = np.arange(12.0).reshape(4, 3) ** 2
@@ -480,7 +480,7 @@ def test_what_must_be_read_as_a_whole_is_refused_before_it_is_read(
         assert stdin.tell() <= 20_001
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
         assert read_samples(name if name == "-" else tmp_path / name, memory=10**6, **options).shape[0] > 0
-    monkeypatch.setattr("shade._memory.available_memory", lambda: 20_000)
+    monkeypatch.setattr("shade._base.memory.available_memory", lambda: 20_000)
     with pytest.raises(
         MemoryBudgetError, match=r"takes about 32 kB, and 20 kB are free. Give 'memory' to read the rows"
     ):

@@ -10,8 +10,8 @@ import pytest
 import zarr
 from PIL import Image
 
-from shade._errors import DataError
-from shade._validation import check_finite
+from shade._base.errors import DataError
+from shade._base.validation import check_finite
 from shade.data.readers import read_samples
 from shade.data.row_sources import ArraySource, as_source, open_source
 from shade.data.standardize import Standardizer

@@ -10,9 +10,10 @@ from hypothesis.extra import numpy as arrays
 from scipy.cluster.hierarchy import cophenet, fcluster, is_valid_linkage
 from scipy.spatial.distance import squareform
 
+from shade.clustering import cut_at_distance
 from shade.density import DCTree, SpanningTree, core_distances
-from shade.stability import StructureTree, cut_at_distance
 from tests import oracles
+from tests.clustering.trees import read_tree
 from tests.oracles import draw_groups, draw_points, draw_scaled_points, partition_of
 
 ALGORITHMS = ("prim", "kd_tree", "blocks")
@@ -32,15 +33,15 @@ for_any_points = settings(
 )
 
 
-def min_points_for(X: np.ndarray, data: st.DataObject) -> int:
-    return data.draw(st.integers(1, len(X)), label="min_points")
+def min_samples_for(X: np.ndarray, data: st.DataObject) -> int:
+    return data.draw(st.integers(1, len(X)), label="min_samples")
 
 
 # Hand-worked cases
 
 
 def test_dc_distances_of_five_points_by_hand() -> None:
-    tree = DCTree.from_points([[0.0], [1.0], [3.0], [7.0], [7.5]], min_points=2)
+    tree = DCTree.from_points([[0.0], [1.0], [3.0], [7.0], [7.5]], min_samples=2)
     assert tree.dc_distances().tolist() == [
         [0.0, 1.0, 2.0, 4.0, 4.0],
         [1.0, 0.0, 2.0, 4.0, 4.0],
@@ -56,7 +57,7 @@ def test_dc_distances_of_five_points_by_hand() -> None:
 
 
 def test_three_points_on_a_line_are_as_far_as_their_core_distances() -> None:
-    tree = DCTree.from_points([[0.0], [1.0], [3.0]], min_points=3)
+    tree = DCTree.from_points([[0.0], [1.0], [3.0]], min_samples=3)
     assert tree.dc_distances().tolist() == [[0.0, 3.0, 3.0], [3.0, 0.0, 3.0], [3.0, 3.0, 0.0]]
 
 
@@ -85,12 +86,12 @@ def test_equal_points_are_at_distance_zero(algorithm: str) -> None:
 def test_dc_distances_equal_single_linkage_of_mutual_reachability(part: int) -> None:
     for seed in range(100 * part, 100 * part + 100):
         X = draw_scaled_points(seed, largest=40)
-        min_points = 1 + (seed * 5) % len(X)
-        expected = oracles.minimax_distances(oracles.mutual_reachability(X, min_points))
+        min_samples = 1 + (seed * 5) % len(X)
+        expected = oracles.minimax_distances(oracles.mutual_reachability(X, min_samples))
         for algorithm in ALGORITHMS:
-            found = DCTree.from_points(X, min_points, algorithm=algorithm, n_jobs=1).dc_distances()
+            found = DCTree.from_points(X, min_samples, algorithm=algorithm, n_jobs=1).dc_distances()
             np.testing.assert_allclose(
-                found, expected, rtol=1e-9, atol=0.0, err_msg=f"{seed=} {min_points=} {algorithm=} shape={X.shape}"
+                found, expected, rtol=1e-9, atol=0.0, err_msg=f"{seed=} {min_samples=} {algorithm=} shape={X.shape}"
             )
 
 
@@ -103,21 +104,21 @@ def test_dc_distances_of_a_thousand_columns_equal_single_linkage(seed: int, scal
     if seed % 2:
         X[:, ::3] = X[0, 0]
         X = X[rng.integers(0, len(X), len(X))]
-    min_points = 1 + (3 * seed) % len(X)
-    expected = oracles.minimax_distances(oracles.mutual_reachability(X, min_points))
+    min_samples = 1 + (3 * seed) % len(X)
+    expected = oracles.minimax_distances(oracles.mutual_reachability(X, min_samples))
     for algorithm in ALGORITHMS:
-        found = DCTree.from_points(X, min_points, algorithm=algorithm).dc_distances()
+        found = DCTree.from_points(X, min_samples, algorithm=algorithm).dc_distances()
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=0.0, err_msg=algorithm)
 
 
-def test_every_min_points_from_one_to_n_gives_single_linkage() -> None:
+def test_every_min_samples_from_one_to_n_gives_single_linkage() -> None:
     for kind in ("normal", "integer grid", "duplicates"):
         X = draw_points(9, smallest=25, largest=25, kind=kind)
-        for min_points in range(1, len(X) + 1):
-            expected = oracles.minimax_distances(oracles.mutual_reachability(X, min_points))
+        for min_samples in range(1, len(X) + 1):
+            expected = oracles.minimax_distances(oracles.mutual_reachability(X, min_samples))
             for algorithm in ALGORITHMS:
-                found = DCTree.from_points(X, min_points, algorithm=algorithm, n_jobs=1).dc_distances()
-                np.testing.assert_allclose(found, expected, rtol=1e-9, err_msg=f"{kind} {min_points=} {algorithm=}")
+                found = DCTree.from_points(X, min_samples, algorithm=algorithm, n_jobs=1).dc_distances()
+                np.testing.assert_allclose(found, expected, rtol=1e-9, err_msg=f"{kind} {min_samples=} {algorithm=}")
 
 
 def test_dc_distances_are_minimax_paths() -> None:
@@ -141,11 +142,11 @@ def test_larger_data_equals_single_linkage(algorithm: str) -> None:
 def test_the_order_depends_on_the_tree_and_not_on_the_algorithm_or_the_threads() -> None:
     for seed in range(80):
         X = draw_points(seed, smallest=2) if seed % 4 else np.round(draw_groups(seed, 150, 2))
-        min_points = 1 + seed % min(7, len(X))
-        first = DCTree.from_points(X, min_points, algorithm="prim", n_jobs=1)
+        min_samples = 1 + seed % min(7, len(X))
+        first = DCTree.from_points(X, min_samples, algorithm="prim", n_jobs=1)
         for algorithm in ALGORITHMS:
             for n_jobs in (1, 2):
-                other = DCTree.from_points(X, min_points, algorithm=algorithm, n_jobs=n_jobs)
+                other = DCTree.from_points(X, min_samples, algorithm=algorithm, n_jobs=n_jobs)
                 np.testing.assert_array_equal(other.order, first.order, err_msg=f"{seed=} {algorithm=}")
                 np.testing.assert_array_equal(other.reachability, first.reachability, err_msg=f"{seed=} {algorithm=}")
 
@@ -243,7 +244,7 @@ def test_a_given_spanning_tree_is_merged_lightest_edge_first() -> None:
 @for_any_points
 @given(X=point_sets, data=st.data())
 def test_dc_distances_are_an_ultrametric(X: np.ndarray, data: st.DataObject) -> None:
-    matrix = DCTree.from_points(X, min_points_for(X, data), n_jobs=1).dc_distances()
+    matrix = DCTree.from_points(X, min_samples_for(X, data), n_jobs=1).dc_distances()
     np.testing.assert_array_equal(matrix, matrix.T)
     assert (np.diag(matrix) == 0.0).all()
     assert (matrix[:, None, :] <= np.maximum(matrix[:, :, None], matrix[None, :, :])).all()
@@ -254,12 +255,12 @@ def test_dc_distances_are_an_ultrametric(X: np.ndarray, data: st.DataObject) -> 
 def test_dc_distances_are_at_least_both_core_distances_and_at_most_mutual_reachability(
     X: np.ndarray, data: st.DataObject
 ) -> None:
-    min_points = min_points_for(X, data)
-    core = core_distances(X, min_points, n_jobs=1)
-    matrix = DCTree.from_points(X, min_points, n_jobs=1).dc_distances()
+    min_samples = min_samples_for(X, data)
+    core = core_distances(X, min_samples, n_jobs=1)
+    matrix = DCTree.from_points(X, min_samples, n_jobs=1).dc_distances()
     apart = ~np.eye(len(X), dtype=bool)
     assert (matrix >= np.maximum(core[:, None], core))[apart].all()
-    assert (matrix <= oracles.mutual_reachability(X, min_points)).all()
+    assert (matrix <= oracles.mutual_reachability(X, min_samples)).all()
 
 
 @for_any_points
@@ -267,10 +268,10 @@ def test_dc_distances_are_at_least_both_core_distances_and_at_most_mutual_reacha
 def test_scaling_by_a_power_of_two_scales_every_distance_exactly(
     X: np.ndarray, data: st.DataObject, exponent: int
 ) -> None:
-    min_points = min_points_for(X, data)
+    min_samples = min_samples_for(X, data)
     for algorithm in ALGORITHMS:
-        tree = DCTree.from_points(X, min_points, algorithm=algorithm, n_jobs=1)
-        scaled = DCTree.from_points(X * 2.0**exponent, min_points, algorithm=algorithm, n_jobs=1)
+        tree = DCTree.from_points(X, min_samples, algorithm=algorithm, n_jobs=1)
+        scaled = DCTree.from_points(X * 2.0**exponent, min_samples, algorithm=algorithm, n_jobs=1)
         np.testing.assert_array_equal(scaled.order, tree.order)
         np.testing.assert_array_equal(scaled.reachability, tree.reachability * 2.0**exponent)
 
@@ -278,18 +279,18 @@ def test_scaling_by_a_power_of_two_scales_every_distance_exactly(
 @for_any_points
 @given(X=point_sets, data=st.data())
 def test_permuting_the_rows_permutes_the_distances(X: np.ndarray, data: st.DataObject) -> None:
-    min_points = min_points_for(X, data)
+    min_samples = min_samples_for(X, data)
     shuffled = np.array(data.draw(st.permutations(range(len(X))), label="rows"))
     for algorithm in ALGORITHMS:
-        matrix = DCTree.from_points(X, min_points, algorithm=algorithm, n_jobs=1).dc_distances()
-        permuted = DCTree.from_points(X[shuffled], min_points, algorithm=algorithm, n_jobs=1).dc_distances()
+        matrix = DCTree.from_points(X, min_samples, algorithm=algorithm, n_jobs=1).dc_distances()
+        permuted = DCTree.from_points(X[shuffled], min_samples, algorithm=algorithm, n_jobs=1).dc_distances()
         np.testing.assert_array_equal(permuted, matrix[np.ix_(shuffled, shuffled)])
 
 
 @for_any_points
 @given(X=point_sets, data=st.data())
 def test_the_largest_reachability_between_two_places_is_their_distance(X: np.ndarray, data: st.DataObject) -> None:
-    tree = DCTree.from_points(X, min_points_for(X, data), n_jobs=1)
+    tree = DCTree.from_points(X, min_samples_for(X, data), n_jobs=1)
     order, reachability = tree.reachability_plot()
     assert reachability[0] == np.inf
     matrix = tree.dc_distances()
@@ -301,7 +302,7 @@ def test_the_largest_reachability_between_two_places_is_their_distance(X: np.nda
 @for_any_points
 @given(X=point_sets, data=st.data())
 def test_linkage_is_what_scipy_takes(X: np.ndarray, data: st.DataObject) -> None:
-    tree = DCTree.from_points(X, min_points_for(X, data), n_jobs=1)
+    tree = DCTree.from_points(X, min_samples_for(X, data), n_jobs=1)
     merges = tree.linkage()
     assert is_valid_linkage(merges)
     np.testing.assert_array_equal(squareform(cophenet(merges)), tree.dc_distances())
@@ -310,12 +311,12 @@ def test_linkage_is_what_scipy_takes(X: np.ndarray, data: st.DataObject) -> None
 @for_any_points
 @given(X=point_sets, data=st.data())
 def test_cutting_scipys_linkage_gives_the_groups_of_a_cut(X: np.ndarray, data: st.DataObject) -> None:
-    min_points = min_points_for(X, data)
-    tree = DCTree.from_points(X, min_points, n_jobs=1)
+    min_samples = min_samples_for(X, data)
+    tree = DCTree.from_points(X, min_samples, n_jobs=1)
     smallest = data.draw(st.integers(2, len(X)), label="smallest")
     heights = st.sampled_from(sorted({0.0, *tree.height.tolist()}))
     distance = data.draw(st.one_of(heights, st.floats(0.0, 50.0)), label="distance")
     groups = partition_of(fcluster(tree.linkage(), distance, "distance"))
     expected = frozenset(group for group in groups if len(group) >= smallest)
-    candidates = StructureTree.from_dc_tree(tree, "structure", min_points, min_cluster_size=smallest)
+    candidates = read_tree(tree, "structure", min_samples, smallest)
     assert partition_of(cut_at_distance(candidates, distance).labels) == expected

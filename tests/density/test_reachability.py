@@ -27,30 +27,30 @@ def test_mutual_reachability_of_four_points_by_hand() -> None:
 def test_core_distances_equal_brute_force_for_every_shape_of_data() -> None:
     for seed in range(200):
         X = draw_scaled_points(seed)
-        min_points = 1 + seed % len(X)
+        min_samples = 1 + seed % len(X)
         np.testing.assert_allclose(
-            core_distances(X, min_points, n_jobs=1),
-            oracles.core_distances(X, min_points),
+            core_distances(X, min_samples, n_jobs=1),
+            oracles.core_distances(X, min_samples),
             rtol=1e-12,
             err_msg=f"{seed=}",
         )
 
 
 @pytest.mark.parametrize(("n", "d"), [(900, 3), (1100, 3), (1100, 30)], ids=["all pairs", "kd-tree", "blocks"])
-@pytest.mark.parametrize("min_points", [1, 2, 5, 64, 65, 200])
-def test_core_distances_of_larger_data_equal_brute_force(n: int, d: int, min_points: int) -> None:
+@pytest.mark.parametrize("min_samples", [1, 2, 5, 64, 65, 200])
+def test_core_distances_of_larger_data_equal_brute_force(n: int, d: int, min_samples: int) -> None:
     X = np.random.default_rng([n, d]).normal(size=(n, d))
-    expected = oracles.core_distances(X, min_points)
+    expected = oracles.core_distances(X, min_samples)
     for n_jobs in (1, 2, None, -1):
-        np.testing.assert_allclose(core_distances(X, min_points, n_jobs=n_jobs), expected, rtol=1e-12)
+        np.testing.assert_allclose(core_distances(X, min_samples, n_jobs=n_jobs), expected, rtol=1e-12)
 
 
 def test_mutual_reachability_equals_brute_force() -> None:
     for seed in range(100):
         X = draw_scaled_points(seed)
-        min_points = 1 + seed % len(X)
-        expected = oracles.mutual_reachability(X, min_points)
-        np.testing.assert_allclose(mutual_reachability(X, min_points), expected, rtol=1e-12, err_msg=f"{seed=}")
+        min_samples = 1 + seed % len(X)
+        expected = oracles.mutual_reachability(X, min_samples)
+        np.testing.assert_allclose(mutual_reachability(X, min_samples), expected, rtol=1e-12, err_msg=f"{seed=}")
 
 
 def test_mutual_reachability_of_some_rows_uses_core_distances_of_all() -> None:
@@ -98,7 +98,7 @@ def with_value(value: float) -> np.ndarray:
 
 @pytest.mark.parametrize("door", [core_distances, mutual_reachability, minimum_spanning_tree, DCTree.from_points])
 @pytest.mark.parametrize(
-    ("X", "min_points", "sentence"),
+    ("X", "min_samples", "sentence"),
     [
         (with_value(np.nan), 2, r"Input X contains NaN in row 4, column 2: impute the value or drop the row\."),
         (with_value(np.inf), 2, r"Input X contains infinity in row 4, column 2: impute the value or drop the row\."),
@@ -120,12 +120,12 @@ def with_value(value: float) -> np.ndarray:
         (
             np.zeros((4, 2)),
             5,
-            r"The data has n_samples = 4, fewer than min_points = 5\. Give more rows or a smaller 'min_points'\.",
+            r"The data has n_samples = 4, fewer than min_samples = 5\. Give more rows or a smaller 'min_samples'\.",
         ),
         (
             np.zeros((4, 2)),
             0,
-            r"The 'min_points' parameter of this function must be an int in the range \[1, inf\)\. Got 0 instead\.",
+            r"The 'min_samples' parameter of this function must be an int in the range \[1, inf\)\. Got 0 instead\.",
         ),
         (np.zeros((4, 2)), -3, r"must be an int in the range \[1, inf\)\. Got -3 instead\."),
         (np.zeros((4, 2)), 2.0, r"must be an int in the range \[1, inf\)\. Got 2\.0 instead\."),
@@ -134,9 +134,9 @@ def with_value(value: float) -> np.ndarray:
         (np.zeros((4, 2)), "two", r"must be an int in the range \[1, inf\)\. Got 'two' instead\."),
     ],
 )
-def test_what_cannot_be_taken_is_refused_in_one_sentence(door, X, min_points, sentence: str) -> None:
+def test_what_cannot_be_taken_is_refused_in_one_sentence(door, X, min_samples, sentence: str) -> None:
     with pytest.raises(ValueError, match=sentence):
-        door(X, min_points)
+        door(X, min_samples)
 
 
 def test_the_place_of_a_bad_value_is_right_in_data_that_is_checked_in_slices() -> None:

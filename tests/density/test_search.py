@@ -106,11 +106,11 @@ def test_the_nearest_points_of_new_points_equal_brute_force(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(45))
 def test_the_nearest_reachable_point_equals_brute_force_and_ties_go_to_the_nearer(seed: int) -> None:
     X = larger_points(seed)
-    min_points = 1 + seed % 8
-    core = np.sort(oracles.squared_distances(X), axis=1)[:, min_points - 1]
+    min_samples = 1 + seed % 8
+    core = np.sort(oracles.squared_distances(X), axis=1)[:, min_samples - 1]
     queries = np.concatenate([X[::5], np.random.default_rng(seed).normal(size=(20, X.shape[1])) * 2])
     table = oracles.squared_distances(queries, X)
-    query_core = np.sort(table, axis=1)[:, min_points - 1]
+    query_core = np.sort(table, axis=1)[:, min_samples - 1]
     reach = np.maximum(table, np.maximum(query_core[:, None], core))
     nearest_of_tied = np.where(reach == reach.min(axis=1, keepdims=True), table, np.inf).min(axis=1)
     for way in (KDTree, AllPairs, ProductBlocks):

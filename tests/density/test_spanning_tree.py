@@ -45,12 +45,12 @@ def test_one_point_has_a_tree_without_edges(algorithm: str) -> None:
 def test_small_trees_weigh_what_brute_force_finds(part: int) -> None:
     for seed in range(part, SEEDS, 10):
         X = draw_scaled_points(seed)
-        min_points = 1 + (seed * 7) % len(X)
-        matrix = oracles.mutual_reachability(X, min_points)
+        min_samples = 1 + (seed * 7) % len(X)
+        matrix = oracles.mutual_reachability(X, min_samples)
         expected = oracles.prim_weights(matrix)
         for algorithm in ALGORITHMS:
-            tree = minimum_spanning_tree(X, min_points, algorithm=algorithm, n_jobs=1)
-            check_tree(tree, matrix, expected, f"{seed=} {min_points=} {algorithm=} shape={X.shape}")
+            tree = minimum_spanning_tree(X, min_samples, algorithm=algorithm, n_jobs=1)
+            check_tree(tree, matrix, expected, f"{seed=} {min_samples=} {algorithm=} shape={X.shape}")
 
 
 def larger_points(seed: int) -> np.ndarray:
@@ -67,13 +67,13 @@ def larger_points(seed: int) -> np.ndarray:
 @pytest.mark.parametrize("seed", range(SEEDS // 25))
 def test_larger_trees_weigh_what_brute_force_finds_on_one_thread_and_on_two(seed: int) -> None:
     X = larger_points(seed)
-    min_points = (1, 2, 3, 5, 10, 70)[seed % 6]
-    matrix = oracles.mutual_reachability(X, min_points)
+    min_samples = (1, 2, 3, 5, 10, 70)[seed % 6]
+    matrix = oracles.mutual_reachability(X, min_samples)
     expected = oracles.prim_weights(matrix)
     for algorithm in ALGORITHMS:
         for n_jobs in (1, 2):
-            tree = minimum_spanning_tree(X, min_points, algorithm=algorithm, n_jobs=n_jobs)
-            check_tree(tree, matrix, expected, f"{seed=} {min_points=} {algorithm=} {n_jobs=} shape={X.shape}")
+            tree = minimum_spanning_tree(X, min_samples, algorithm=algorithm, n_jobs=n_jobs)
+            check_tree(tree, matrix, expected, f"{seed=} {min_samples=} {algorithm=} {n_jobs=} shape={X.shape}")
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -82,10 +82,10 @@ def test_a_thousand_columns_are_no_obstacle(seed: int) -> None:
     X = rng.normal(size=(int(rng.integers(2, 60)), 1000)) * 10.0 ** rng.integers(-20, 21)
     if seed % 3 == 2:
         X = X[rng.integers(0, len(X), len(X))]
-    min_points = 1 + seed % len(X)
-    matrix = oracles.mutual_reachability(X, min_points)
+    min_samples = 1 + seed % len(X)
+    matrix = oracles.mutual_reachability(X, min_samples)
     for algorithm in ALGORITHMS:
-        tree = minimum_spanning_tree(X, min_points, algorithm=algorithm)
+        tree = minimum_spanning_tree(X, min_samples, algorithm=algorithm)
         check_tree(tree, matrix, oracles.prim_weights(matrix), f"{seed=} {algorithm=}")
 
 
@@ -110,11 +110,11 @@ def test_blocks_give_weights_of_equal_bits_with_any_number_of_threads_of_blas() 
 def test_all_algorithms_and_thread_counts_give_weights_of_equal_bits() -> None:
     for seed in range(60):
         X = larger_points(seed)[:250] if seed < 20 else draw_scaled_points(seed)
-        min_points = 1 + seed % min(len(X), 12)
-        first = np.sort(minimum_spanning_tree(X, min_points, algorithm="prim").weights)
+        min_samples = 1 + seed % min(len(X), 12)
+        first = np.sort(minimum_spanning_tree(X, min_samples, algorithm="prim").weights)
         for algorithm in ("kd_tree", "blocks"):
             for n_jobs in (1, 2):
-                tree = minimum_spanning_tree(X, min_points, algorithm=algorithm, n_jobs=n_jobs)
+                tree = minimum_spanning_tree(X, min_samples, algorithm=algorithm, n_jobs=n_jobs)
                 np.testing.assert_array_equal(np.sort(tree.weights), first, err_msg=f"{seed=} {algorithm=} {n_jobs=}")
 
 

@@ -21,18 +21,18 @@ def distances_of_steps(steps: np.ndarray) -> np.ndarray:
     return matrix
 
 
-def dc_distances(X: np.ndarray, min_points: int) -> np.ndarray:
-    return oracles.minimax_distances(oracles.mutual_reachability(X, min(min_points, len(X))))
+def dc_distances(X: np.ndarray, min_samples: int) -> np.ndarray:
+    return oracles.minimax_distances(oracles.mutual_reachability(X, min(min_samples, len(X))))
 
 
 def test_the_steps_of_a_batch_of_few_columns_hold_its_dc_distances() -> None:
     for seed in range(80):
         X = draw_points(seed).astype(np.float32)
-        min_points = 1 + seed % (len(X) + 2)
-        order, steps = batch_order(X, min_points)
+        min_samples = 1 + seed % (len(X) + 2)
+        order, steps = batch_order(X, min_samples)
         assert sorted(order.tolist()) == list(range(len(X)))
         assert steps[0] == 0.0
-        expected = dc_distances(X, min_points)[np.ix_(order, order)]
+        expected = dc_distances(X, min_samples)[np.ix_(order, order)]
         np.testing.assert_allclose(distances_of_steps(steps), expected, rtol=1e-6, err_msg=f"{seed=}")
 
 

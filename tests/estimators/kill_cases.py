@@ -15,7 +15,7 @@ from sklearn.datasets import make_blobs
 from shade import SHADE
 
 SETTINGS = {
-    "epochs": 4, "ensemble": 2, "network": (24,), "embedding_size": 2, "batch_size": 60, "selection": "branches",
+    "epochs": 4, "n_networks": 2, "network": (24,), "embedding_size": 2, "batch_size": 60, "selection": "branches",
     "random_state": 0, "device": "cpu",
 }  # fmt: skip
 

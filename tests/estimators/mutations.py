@@ -1,6 +1,6 @@
-"""Damaged and forged model files, each loaded and used: python -m tests.estimators.mutations 2000
+"""Damaged and forged model files, each loaded and used: python -m tests.estimators.mutations 2600
 
-So many files of each of four models are tried, in a process whose memory is bounded. Each must be refused or load to
+So many files of each kind of model are tried, in a process whose memory is bounded. Each must be refused or load to
 the same predictions: to the last bit if it was damaged; if it was forged, so that its hashes fit its contents, to
 the same labels and five digits of strengths and embedding. What is not noticed of forged files, here or elsewhere:
 
@@ -32,12 +32,13 @@ import torch
 
 import shade
 from shade import SHADE, DCTreeClustering
-from shade._errors import ModelFileError
+from shade._base.errors import ModelFileError
+from tests.estimators.grouped import with_groups
 
 MEMBERS = ("manifest.json", "network.safetensors", "arrays.npz")
 MARK = "shade-mutation-was-executed"
 MODELS = ("feed-forward", "convolutional", "tree", "grouped", "outskirts")
-ALL_KINDS = 1900  # files of a model that differ in more than the bits flipped, about
+ALL_KINDS = 2600  # files of a model that differ in more than the bits flipped, about
 MOST_SECONDS = 60  # for one file, until it counts as hanging
 NASTY = [
     None, True, -1, 0, 1, 2, 7, 2**31, 2**63, 10**30, -0.5, 1e308, float("inf"), float("nan"), "", "abc", "conv", [],
@@ -237,6 +238,13 @@ def forged_manifest(members: dict[str, bytes]) -> Iterator[tuple[str, bytes]]:
         for value in NASTY:
             parameters = {**manifest["parameters"], name: value}
             yield "parameter", forge(members, manifest=json.dumps({**manifest, "parameters": parameters}).encode())
+    for name in [*manifest["rule"], "unknown"]:
+        for value in NASTY:
+            rule = {**manifest["rule"], name: value}
+            yield "rule", forge(members, manifest=json.dumps({**manifest, "rule": rule}).encode())
+            if name in manifest["parameters"]:  # told alike in both places
+                both = {"rule": rule, "parameters": {**manifest["parameters"], name: value}}
+                yield "rule", forge(members, manifest=json.dumps({**manifest, **both}).encode())
     for text in (
         b"[" * 100_000,
         b'{"a":' * 100_000,
@@ -275,17 +283,17 @@ def make_models(kind: str) -> tuple[np.ndarray, bytes, bytes]:
     shape = (8, 8) if kind == "convolutional" else (3,)
     n, apart, seed = (80, 2, 2) if kind == "outskirts" else (24, 8, 0)
     X = np.random.default_rng(0).normal(size=(n, *shape)) + apart * (np.arange(n) % 2).reshape(-1, *[1] * len(shape))
-    quick = {"embedding_size": 2, "ensemble": 1, "epochs": 1, "random_state": seed}
+    quick = {"embedding_size": 2, "n_networks": 1, "epochs": 1, "random_state": seed}
     files = []
     for size in (2, 3):  # two models of a kind that differ in more than their weights
         rule = "information" if kind == "grouped" else "branches"
-        common = {"min_points": 3, "selection": rule, "min_cluster_size": 3 * size}
+        common = {"min_samples": 3, "selection": rule, "min_cluster_size": 3 * size}
         network = "conv" if kind == "convolutional" else (2 * size,)
         alone = kind in ("tree", "grouped")
         model = (DCTreeClustering(**common) if alone else SHADE(network=network, **common, **quick)).fit(X)
         if kind == "grouped":  # as SHADE does where the data shows groups before a background
-            model._cluster(X, np.where(np.arange(24) < 3, -1, np.arange(24) % 2))
-        assert model._clustering.outskirts.any() == (kind == "outskirts")
+            model = with_groups(model, np.where(np.arange(24) < 3, -1, np.arange(24) % 2))
+        assert model.clustering_.flat.outskirts.any() == (kind == "outskirts")
         with tempfile.NamedTemporaryFile() as file:
             model.save(file.name)
             files.append(Path(file.name).read_bytes())

@@ -17,17 +17,18 @@ import numpy as np
 import torch
 from sklearn.datasets import make_blobs
 
-from shade import SHADE, DCTreeClustering, _distributed, capacity
-from shade._distributed import process_group
+from shade import SHADE, DCTreeClustering
+from shade._base import ranks as meeting
+from shade._base.ranks import process_group
 from shade.data import make_three_clusters
 from shade.density import minimum_spanning_tree
 from shade.density.targets import targets_of_batches
-from shade.network import TrainSettings, build_network
-from shade.network.group_trainer import GroupTrainer
-from shade.network.stream_trainer import StreamedRows
+from shade.training import TrainSettings, build_network, capacity
+from shade.training.group_trainer import GroupTrainer
+from shade.training.stream_trainer import StreamedRows
 
 SETTINGS = {
-    "epochs": 3, "network": (24,), "embedding_size": 2, "ensemble": 1,
+    "epochs": 3, "network": (24,), "embedding_size": 2, "n_networks": 1,
     "batch_size": 60, "selection": "branches", "random_state": 0, "device": "cpu",
 }  # fmt: skip
 
@@ -214,7 +215,7 @@ def one_hangs(folder: Path) -> None:
         output.mkdir()
 
         def work(rank: int, output: Path = output) -> None:
-            _distributed.HEARTBEAT_SECONDS, _distributed.PATIENCE_SECONDS = 0.2, 3.0
+            meeting.HEARTBEAT_SECONDS, meeting.PATIENCE_SECONDS = 0.2, 3.0
             SHADE(**{**SETTINGS, "epochs": 100_000}).fit(blobs(), checkpoint=output / "run.ckpt")
 
         ranks = start_ranks(2, work)

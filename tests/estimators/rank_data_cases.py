@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from shade import SHADE, DCTreeClustering, training
-from shade._errors import ShadeWarning
-from shade.network.group_trainer import GroupTrainer
+from shade._base.errors import ShadeWarning
+from shade.training.group_trainer import GroupTrainer
 from tests.data_files import FOLDER
 from tests.estimators.rank_cases import SETTINGS, blobs, results
 
@@ -23,7 +23,7 @@ MOST_RANKS = 4
 def fit(X: np.ndarray, epochs: int) -> dict[str, object]:
     """A fit whose steps take four batches, however many ranks share them."""
     training.Trainer = training.GroupTrainer = partial(GroupTrainer, batches_per_step=MOST_RANKS)
-    model = SHADE(epochs=epochs, ensemble=1, random_state=0, device="cpu").fit(X)
+    model = SHADE(epochs=epochs, n_networks=1, random_state=0, device="cpu").fit(X)
     return {
         "labels": model.labels_,
         "embedding": model.embedding_,

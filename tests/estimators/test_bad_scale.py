@@ -11,13 +11,13 @@ import pyarrow.parquet as pq
 import pytest
 import zarr
 
-from shade import SHADE, capacity
-from shade._errors import DataError
+from shade import SHADE
+from shade._base.errors import DataError
 from shade.cli.messages import Messages
-from shade.network import Callback
+from shade.training import Callback, capacity
 from tests.cli.commands import QUICK, run
 
-SETTINGS = {"epochs": 3, "network": (16,), "embedding_size": 3, "ensemble": 1, "batch_size": 50, "random_state": 0}
+SETTINGS = {"epochs": 3, "network": (16,), "embedding_size": 3, "n_networks": 1, "batch_size": 50, "random_state": 0}
 VALUES = np.random.default_rng(0).normal(size=(900, 400)).astype(np.float32)
 SHARD_ROWS, BAD_ROW = 1_000_000, 9_876_543
 

@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 
 import shade
 from shade import DCTreeClustering
-from shade._errors import DeviceError
+from shade._base.errors import DeviceError
 from tests.unmeasured import unmeasured
 
 
@@ -36,10 +36,10 @@ def test_blobs_are_found(selection: str, columns: int) -> None:
     assert np.array_equal(model.fit_predict(X), model.labels_)
 
 
-def test_outskirts_are_members_on_request(tmp_path: Path) -> None:
+def test_rows_between_clusters_are_members_unless_they_shall_be_noise(tmp_path: Path) -> None:
     X, y = make_blobs(3000, 5, centers=4, cluster_std=2.4, random_state=1)
-    alone = DCTreeClustering(min_cluster_size=100).fit(X)
-    model, again = (DCTreeClustering(min_cluster_size=100, noise="outliers", n_jobs=n).fit(X) for n in (1, 2))
+    alone = DCTreeClustering(min_cluster_size=100, between_noise=True).fit(X)
+    model, again = (DCTreeClustering(min_cluster_size=100, n_jobs=n).fit(X) for n in (1, 2))
     assert alone.n_clusters_ == model.n_clusters_ == 4
     assert np.mean(alone.labels_ < 0) > 0.2
     assert np.mean(model.labels_ < 0) < 0.03
@@ -48,26 +48,26 @@ def test_outskirts_are_members_on_request(tmp_path: Path) -> None:
     assert np.array_equal(model.predict(X), model.labels_)
     model.save(tmp_path / "model.shade")
     assert np.array_equal(shade.load(tmp_path / "model.shade").recluster().labels_, model.labels_)
-    with pytest.raises(ValueError, match="'noise' parameter of DCTreeClustering"):
-        DCTreeClustering(noise="data").fit(X)
+    with pytest.raises(ValueError, match="'between_noise' parameter of DCTreeClustering must be True or False"):
+        DCTreeClustering(between_noise="outliers").fit(X)
 
 
-@pytest.mark.parametrize("noise", ["embedding", "outliers"])
+@pytest.mark.parametrize("between_noise", [False, True])
 @pytest.mark.parametrize(
-    "answer", [{}, {"n_clusters": 1}, {"n_clusters": 7}, {"distance": 1.1}, {"min_cluster_size": 200}]
+    "answer", [{}, {"n_clusters": 1}, {"n_clusters": 7}, {"cut_distance": 1.1}, {"min_cluster_size": 200}]
 )
-def test_training_rows_are_predicted_as_firmly_as_they_belong(noise: str, answer: dict[str, float]) -> None:
+def test_training_rows_are_predicted_as_firmly_as_they_belong(between_noise: bool, answer: dict[str, float]) -> None:
     X, _ = make_blobs(2000, 4, centers=5, cluster_std=1.8, random_state=2)
-    model = DCTreeClustering(noise=noise).fit(X).recluster(**answer)
+    model = DCTreeClustering(between_noise=between_noise).fit(X).recluster(**answer)
     labels, probabilities = model.predict(X, return_probabilities=True)
     assert np.array_equal(labels, model.labels_)
     assert np.array_equal(probabilities, model.probabilities_)
 
 
-@pytest.mark.parametrize("noise", ["embedding", "outliers"])
-def test_new_rows_belong_less_firmly_farther_out(noise: str) -> None:
+@pytest.mark.parametrize("between_noise", [False, True])
+def test_new_rows_belong_less_firmly_farther_out(between_noise: bool) -> None:
     X, _ = make_blobs(2000, 3, centers=4, cluster_std=1.5, random_state=3)
-    model = DCTreeClustering(noise=noise).fit(X)
+    model = DCTreeClustering(between_noise=between_noise).fit(X)
     outwards = X.mean(axis=0) + np.linspace(0.0, 60.0, 500)[:, None] * np.array([0.6, -0.8, 0.0])
     labels, probabilities = model.predict(outwards, return_probabilities=True)
     assert np.array_equal(probabilities > 0.0, labels >= 0)
@@ -79,7 +79,7 @@ def test_new_rows_belong_less_firmly_farther_out(noise: str) -> None:
 
 def test_how_firmly_a_new_row_belongs_is_where_the_cluster_dies_over_its_distance() -> None:
     X = np.array([[0.0], [1.0], [2.0], [3.0], [100.0], [101.0], [102.0], [103.0]])
-    model = DCTreeClustering(min_points=2, selection="branches", min_cluster_size=3).fit(X)
+    model = DCTreeClustering(min_samples=2, selection="branches", min_cluster_size=3).fit(X)
     labels, probabilities = model.predict([[1.5], [5.0], [11.0], [50.0]], return_probabilities=True)
     assert labels.tolist() == [0, 0, 0, 0]  # the second nearest row of 50 is 48 away, and the clusters join at 97
     np.testing.assert_allclose(probabilities, [1.0, 1.0 / 3.0, 1.0 / 9.0, 1.0 / 48.0])
@@ -89,7 +89,7 @@ def test_how_firmly_a_new_row_belongs_is_where_the_cluster_dies_over_its_distanc
 def test_rows_between_the_parts_of_a_cluster_belong_to_it_as_firmly_as_those(number: int) -> None:
     random = np.random.default_rng(0)
     X = np.vstack([centre + 0.1 * random.normal(size=(100, 2)) for centre in ([0, 0], [10, 10], [100, 0])])
-    model = DCTreeClustering().fit(X).recluster(n_clusters=number)
+    model = DCTreeClustering(between_noise=True).fit(X).recluster(n_clusters=number)
     assert (model.probabilities_[:200] == 1.0).all()
     labels, probabilities = model.predict([[0.0, 2.0], [5.0, 5.0]], return_probabilities=True)
     assert labels.tolist() == [model.labels_[0]] * 2
@@ -108,28 +108,36 @@ def test_a_row_far_out_does_not_make_others_the_same() -> None:
 
 
 def test_rows_that_are_all_equal_are_one_cluster_at_any_distance(tmp_path: Path) -> None:
-    model = DCTreeClustering(noise="outliers").fit(np.ones((50, 3)))
-    for other in (model, model.recluster(distance=0.1), model.recluster(distance=10.0), model.recluster(n_clusters=1)):
+    model = DCTreeClustering().fit(np.ones((50, 3)))
+    for other in (
+        model,
+        model.recluster(cut_distance=0.1),
+        model.recluster(cut_distance=10.0),
+        model.recluster(n_clusters=1),
+    ):
         assert other.labels_.tolist() == [0] * 50
         other.save(tmp_path / "model.shade")
         assert shade.load(tmp_path / "model.shade").labels_.tolist() == [0] * 50
 
 
-@pytest.mark.parametrize("noise", ["embedding", "outliers"])
-def test_recluster_by_density_is_the_fit_with_it(noise: str) -> None:
+@pytest.mark.parametrize("between_noise", [False, True])
+def test_recluster_by_density_is_the_fit_with_it(between_noise: bool) -> None:
     for seed in range(20):
         X, _ = make_blobs(300, 2, centers=6, cluster_std=1.5, random_state=seed)
-        fitted, found = (DCTreeClustering(noise=noise, min_points=k).fit(X) for k in (9, 3))
-        found = found.recluster(min_points=9)
+        fitted, found = (DCTreeClustering(between_noise=between_noise, min_samples=k).fit(X) for k in (9, 3))
+        found = found.recluster(min_samples=9)
         assert np.array_equal(found.labels_, fitted.labels_), seed
         assert np.array_equal(found.assign_noise(), fitted.assign_noise()), seed
 
 
+@pytest.mark.parametrize("background_noise", [False, True])
 @pytest.mark.parametrize("columns", [1, 2, 3, 10])
-def test_rows_far_out_are_noise_where_there_is_one_cluster(columns: int, tmp_path: Path) -> None:
+def test_rows_far_out_are_noise_where_there_is_one_cluster(
+    columns: int, background_noise: bool, tmp_path: Path
+) -> None:
     X = np.random.default_rng(0).normal(size=(1000, columns))
     X[:3] = [[100.0], [-80.0], [60.0]] * np.ones((3, columns))
-    model = DCTreeClustering(noise="outliers").fit(X)
+    model = DCTreeClustering(background_noise=background_noise).fit(X)
     assert model.n_clusters_ == 1
     assert (model.labels_[:3] == -1).all()
     assert np.mean(model.labels_[3:] < 0) < 0.03
@@ -138,10 +146,11 @@ def test_rows_far_out_are_noise_where_there_is_one_cluster(columns: int, tmp_pat
     assert model.predict(np.full((1, columns), 90.0)).tolist() == [-1]
     model.save(tmp_path / "one.shade")
     assert np.array_equal(shade.load(tmp_path / "one.shade").labels_, model.labels_)
-    everything = float(model.dc_tree_.height.max())
-    assert (model.recluster(distance=everything).labels_ == 0).all()
-    assert (model.recluster(noise="embedding").labels_ == 0).all()
     assert (model.assign_noise() == 0).all()
+    rest, everything = ~model.clustering_.shown.background, float(model.dc_tree_.height.max())
+    assert background_noise or rest.all()
+    assert np.array_equal(model.recluster(cut_distance=everything).labels_ == 0, rest)
+    assert np.array_equal(model.recluster(between_noise=True).labels_ == 0, rest)
 
 
 @pytest.mark.parametrize("columns", [1, 2])
@@ -151,7 +160,7 @@ def test_rounded_values_have_the_clusters_of_the_values(columns: int) -> None:
     spread = np.array([3.0, 1.5])[:columns]
     X = np.array([[20, 5], [45, 20], [70, 8]])[y, :columns] + spread * random.normal(size=(1500, columns))
     assert len(np.unique(np.round(X), axis=0)) < 350
-    model = DCTreeClustering(noise="outliers").fit(np.round(X))
+    model = DCTreeClustering().fit(np.round(X))
     assert model.n_clusters_ == 3
     assert adjusted_rand_score(y, model.labels_) > 0.98
 
@@ -194,10 +203,10 @@ def test_bad_input_changes_nothing() -> None:
     X[3, 2] = np.nan
     with pytest.raises(ValueError, match="Input X contains NaN in row 3, column 2"):
         model.fit(X)
-    with pytest.raises(ValueError, match="n_samples = 3, fewer than min_points = 5"):
+    with pytest.raises(ValueError, match="n_samples = 3, fewer than min_samples = 5"):
         model.fit(X[:3])
     assert vars(model) == before
-    for name, value in {"min_points": 1, "selection": "all", "min_cluster_size": 0, "n_jobs": 0}.items():
+    for name, value in {"min_samples": 1, "selection": "all", "min_cluster_size": 0, "n_jobs": 0}.items():
         with pytest.raises(ValueError, match=f"The '{name}' parameter of DCTreeClustering must be"):
             DCTreeClustering(**{name: value}).fit(blobs(60)[0])
     with pytest.raises(DeviceError, match="not available here"):

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from shade import SHADE, load
-from shade._errors import CheckpointError, ShadeWarning
-from shade.network.checkpoints import read_checkpoint
+from shade._base.errors import CheckpointError, ShadeWarning
 from shade.report import write_report
+from shade.training.checkpoints import read_checkpoint
 from tests.estimators.test_resume import SETTINGS, assert_same, blobs
 
 

@@ -2,7 +2,6 @@
 
 import json
 import zipfile
-from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,9 +14,10 @@ from torch import nn
 
 import shade
 from shade import SHADE, DCTreeClustering
-from shade._errors import ModelFileError
-from shade.model_file import ModelContents, read_model_file, write_model_file
+from shade._base.errors import ModelFileError
+from shade.persistence.model_file import ModelContents, read_model_file, write_model_file
 from tests.estimators.fixtures.make_fixture import data
+from tests.estimators.grouped import with_groups
 from tests.estimators.test_shade import QUICK, Own, blobs
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -26,7 +26,7 @@ FIXTURES = Path(__file__).parent / "fixtures"
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory: pytest.TempPathFactory) -> tuple[SHADE, np.ndarray, Path]:
     X, _ = blobs(200)
-    model = SHADE(**{**QUICK, "ensemble": 2}, selection="branches").fit(pd.DataFrame(X, columns=list("abcdefgh")))
+    model = SHADE(**{**QUICK, "n_networks": 2}, selection="branches").fit(pd.DataFrame(X, columns=list("abcdefgh")))
     path = tmp_path_factory.mktemp("model") / "model.shade"
     model.save(path)
     return model, X, path
@@ -43,6 +43,9 @@ def test_a_loaded_model_is_the_one_that_was_saved(saved: tuple[SHADE, np.ndarray
     for one, other in zip(loaded.exemplar_indices_, model.exemplar_indices_, strict=True):
         assert np.array_equal(one, other)
     assert loaded.history_ == model.history_
+    assert (loaded.training_tree_, loaded.view_) == (model.training_tree_, model.view_)
+    assert loaded.clustering_.rule == model.clustering_.rule
+    assert loaded.clustering_.dimension == model.clustering_.dimension
     assert np.array_equal(loaded.predict(frame), model.labels_)
     assert np.array_equal(loaded.transform(frame), model.embedding_)
     assert np.array_equal(loaded.inverse_transform(model.embedding_), model.inverse_transform(model.embedding_))
@@ -55,6 +58,25 @@ def test_another_clustering_is_saved_as_it_is(saved: tuple[SHADE, np.ndarray, Pa
     model, _, _ = saved
     model.recluster(n_clusters=2).save(tmp_path / "two.shade")
     assert shade.load(tmp_path / "two.shade").n_clusters_ == 2
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"cut_distance": 3},
+        {"cut_distance": np.float32(0.5)},
+        {"n_clusters": np.int64(2)},
+        {"min_samples": np.int32(4), "min_cluster_size": np.uint8(9)},
+    ],
+)
+def test_numbers_of_any_kind_may_make_another_clustering(
+    saved: tuple[SHADE, np.ndarray, Path], tmp_path: Path, answer: dict[str, Any]
+) -> None:
+    other = saved[0].recluster(**answer)
+    other.save(tmp_path / "other.shade")
+    loaded = shade.load(tmp_path / "other.shade")
+    assert np.array_equal(loaded.labels_, other.labels_)
+    assert loaded.clustering_.rule == other.clustering_.rule
 
 
 def test_the_training_data_is_not_in_the_file(saved: tuple[SHADE, np.ndarray, Path]) -> None:
@@ -123,9 +145,9 @@ def test_a_class_made_of_an_estimator_is_saved_as_that(tmp_path: Path) -> None:
 
 def test_convolutional_models_and_generators_as_seed_can_be_saved(tmp_path: Path) -> None:
     X = np.random.default_rng(0).normal(size=(60, 1, 9, 8))
-    model = SHADE(network="conv", epochs=1, embedding_size=2, random_state=np.random.default_rng(0), min_points=3)
+    model = SHADE(network="conv", epochs=1, embedding_size=2, random_state=np.random.default_rng(0), min_samples=3)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("shade.estimator.warn_of_noise", lambda model: None)
+        patch.setattr("shade.estimators.shade.warn_of_noise", lambda model: None)
         model.fit(X)
     model.save(tmp_path / "conv.shade")
     loaded = shade.load(tmp_path / "conv.shade")
@@ -207,7 +229,8 @@ def test_a_file_of_the_first_format_keeps_loading() -> None:
     odd = np.arange(len(X)) % 2 == 1
     assert all(len(set(odd[loaded.labels_ == label])) == 1 for label in range(loaded.n_clusters_))
     assert np.allclose(loaded.transform(X), loaded.embedding_, rtol=1e-5)
-    assert loaded.ensemble == 2
+    assert loaded.n_networks == loaded.n_networks_ == 2
+    assert (loaded.training_tree_, loaded.view_) == ("complete", "directions")
 
 
 def test_parameters_that_came_later_keep_their_defaults(tmp_path: Path) -> None:
@@ -233,7 +256,7 @@ def test_absurd_networks_are_refused_before_memory_is_taken(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("name", "change", "expected"),
     [
-        ("clustering.labels", lambda labels: np.roll(labels, 1), "clusters that are no branches of the tree"),
+        ("clustering.labels", lambda labels: np.roll(labels, 1), "the labels of the clusters are not those"),
         (
             "clustering.labels",
             lambda labels: np.where(labels < 0, -1, labels.max() - labels),
@@ -242,7 +265,7 @@ def test_absurd_networks_are_refused_before_memory_is_taken(tmp_path: Path) -> N
         ("clustering.outlier_scores", lambda scores: scores / 2, "the outlier_scores of the clusters are not those"),
         ("clustering.exemplars", lambda rows: rows[1:], "the exemplars of the clusters are not those"),
         ("clustering.limit", lambda limit: limit / 1e3, "the limit of the clusters are not those"),
-        ("clustering.limit", lambda limit: limit * 1e3, "a limit above the tree"),
+        ("clustering.limit", lambda limit: limit * 1e3, "the limit of the clusters are not those"),
         ("standardizer.scale", lambda scale: scale * 2, "do not embed as they did when the model was saved"),
         ("embedding", lambda points: np.roll(points, 1, axis=0), "the tree is not of the points"),
         ("embedding", lambda points: 0 * points, "the tree is not of the points"),
@@ -265,15 +288,14 @@ def test_parts_that_do_not_belong_together_are_refused(
         shade.load(tmp_path / "a.shade")
 
 
-@pytest.mark.filterwarnings("ignore::shade._errors.ShadeWarning")
+@pytest.mark.filterwarnings("ignore::shade._base.errors.ShadeWarning")
 @pytest.mark.parametrize("selection", ["structure", "branches", "information"])
 def test_whatever_is_read_off_a_tree_can_be_loaded(selection: str, tmp_path: Path) -> None:
     X = np.round(blobs(80)[0][:, :2], 1)  # with duplicates
-    model = DCTreeClustering(min_points=3, selection=selection).fit(X)
-    background = copy(model)
-    background._cluster(X, np.where(np.arange(80) % 20 == 0, -1, 0))
+    model = DCTreeClustering(min_samples=3, selection=selection).fit(X)
+    background = with_groups(model, np.where(np.arange(80) % 20 == 0, -1, 0))
     for one in (model, background):
-        others = [one.recluster(distance=float(height)) for height in np.quantile(one.dc_tree_.height, [0, 0.5, 1])]
+        others = [one.recluster(cut_distance=float(height)) for height in np.quantile(one.dc_tree_.height, [0, 0.5, 1])]
         others += [one.recluster(n_clusters=number + 1) for number in range(min(3, one.structure_tree_.n_leaves[0]))]
         for other in [one, *others]:
             other.save(tmp_path / "a.shade")
@@ -314,7 +336,7 @@ def test_a_table_tells_what_was_found_of_each_row(saved: tuple[SHADE, np.ndarray
     assert np.array_equal(points.filter(like="embedding_"), X)
 
 
-@pytest.mark.parametrize("kind", ["ensemble", "conv"])
+@pytest.mark.parametrize("kind", ["n_networks", "conv"])
 def test_the_encoder_runs_in_onnx_runtime(kind: str, saved: tuple[SHADE, np.ndarray, Path], tmp_path: Path) -> None:
     runtime = pytest.importorskip("onnxruntime", reason="needs onnxruntime")
     pytest.importorskip("onnxscript", reason="needs the extra onnx")
@@ -322,7 +344,7 @@ def test_the_encoder_runs_in_onnx_runtime(kind: str, saved: tuple[SHADE, np.ndar
     if kind == "conv":
         X = np.random.default_rng(0).normal(size=(40, 9, 8))
         X[::2] += 5
-        model = SHADE(network="conv", epochs=1, embedding_size=2, random_state=0, min_points=3, selection="branches")
+        model = SHADE(network="conv", epochs=1, embedding_size=2, random_state=0, min_samples=3, selection="branches")
         model.fit(X)
     model.to_onnx(tmp_path / "encoder.onnx")
     assert [file.name for file in tmp_path.iterdir()] == ["encoder.onnx"]
@@ -338,7 +360,7 @@ def embed_named(model: SHADE, rows: np.ndarray) -> np.ndarray:
     return model.transform(pd.DataFrame(rows.astype(np.float32), columns=list("abcdefgh")))
 
 
-@pytest.mark.parametrize("changed", [{"min_points": 9}, {"min_cluster_size": 40}, {"selection": "structure"}])
+@pytest.mark.parametrize("changed", [{"min_samples": 9}, {"min_cluster_size": 40}, {"selection": "structure"}])
 def test_parameters_that_were_set_after_fitting_are_not_saved(changed: dict[str, object], tmp_path: Path) -> None:
     X = np.random.default_rng(0).normal(size=(60, 2))
     X[30:] += 9.0
@@ -347,5 +369,5 @@ def test_parameters_that_were_set_after_fitting_are_not_saved(changed: dict[str,
     with pytest.raises(ValueError, match="not those that it was fitted with"):
         model.save(tmp_path / "model.shade")
     assert not list(tmp_path.iterdir())
-    model.set_params(min_points=5, min_cluster_size=None, selection="branches").save(tmp_path / "model.shade")
+    model.set_params(min_samples=5, min_cluster_size=None, selection="branches").save(tmp_path / "model.shade")
     assert np.array_equal(shade.load(tmp_path / "model.shade").labels_, model.labels_)

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.mark.skipif(sys.platform != "linux", reason="bounds memory by Linux's means")
 def test_mutated_files_are_refused_or_harmless(tmp_path: Path) -> None:
-    """All of them: python -m tests.estimators.mutations 2000."""
+    """All of them: python -m tests.estimators.mutations 2600."""
     command = [sys.executable, "-m", "tests.estimators.mutations", "200"]
     environment = unmeasured(PYTHONPATH=os.pathsep.join([str(ROOT / "src"), str(ROOT)]))
     finished = subprocess.run(

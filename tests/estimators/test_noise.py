@@ -8,8 +8,8 @@ from sklearn.metrics import adjusted_rand_score
 
 import shade
 from shade import SHADE, DCTreeClustering
-from shade._errors import ShadeWarning
-from tests.stability.test_background import groups_and_noise
+from shade._base.errors import ShadeWarning
+from tests.clustering.test_background import groups_and_noise
 
 QUICK = {"epochs": 10, "network": (64, 32), "random_state": 0}
 
@@ -33,58 +33,58 @@ def test_noise_that_the_data_shows_is_noise(noisy: tuple[SHADE, np.ndarray, np.n
 
 def test_without_the_tree_of_the_data_it_may_look_like_a_cluster(noisy: tuple[SHADE, np.ndarray, np.ndarray]) -> None:
     model, X, _ = noisy
-    other = SHADE(**QUICK, noise="embedding").fit(X)
+    other = SHADE(**QUICK, background_noise=False, between_noise=True).fit(X)
     assert np.array_equal(other.embedding_, model.embedding_)
-    assert not other._background.any()
-    assert model._background.any()
+    assert not other.clustering_.shown.background.any()
+    assert model.clustering_.shown.background.any()
 
 
-@pytest.mark.parametrize("noise", ["embedding", "data", "outliers"])
+@pytest.mark.parametrize("between_noise", [False, True])
 def test_recluster_by_another_rule_of_noise_is_the_fit_with_it(
-    noisy: tuple[SHADE, np.ndarray, np.ndarray], noise: str, tmp_path: Path
+    noisy: tuple[SHADE, np.ndarray, np.ndarray], between_noise: bool, tmp_path: Path
 ) -> None:
     model, X, _ = noisy
     before = model.labels_.copy()
-    found, fitted = model.recluster(noise=noise), SHADE(**QUICK, noise=noise).fit(X)
+    found, fitted = model.recluster(between_noise=between_noise), SHADE(**QUICK, between_noise=between_noise).fit(X)
     assert np.array_equal(found.labels_, fitted.labels_)
     assert np.array_equal(found.probabilities_, fitted.probabilities_)
     assert np.array_equal(found.predict(X), found.labels_)
-    assert (found.noise, model.noise) == (noise, "outliers")
+    assert (found.between_noise, model.between_noise) == (between_noise, False)
     assert np.array_equal(model.labels_, before)
     found.save(tmp_path / "other.shade")
     assert np.array_equal(shade.load(tmp_path / "other.shade").labels_, found.labels_)
 
 
-@pytest.mark.parametrize("min_points", [8, 50])
+@pytest.mark.parametrize("min_samples", [8, 50])
 def test_training_rows_have_their_scores_whatever_the_density(
-    noisy: tuple[SHADE, np.ndarray, np.ndarray], min_points: int
+    noisy: tuple[SHADE, np.ndarray, np.ndarray], min_samples: int
 ) -> None:
     model, X, _ = noisy
-    other = model.recluster(min_points=min_points)
+    other = model.recluster(min_samples=min_samples)
     assert np.array_equal(other.predict(X), other.labels_)
     np.testing.assert_allclose(other.score_samples(X), -other.outlier_scores_)
 
 
 def test_recluster_knows_the_rules_of_noise() -> None:
     X, _ = groups_and_noise(3, 60)
-    with pytest.raises(ValueError, match="'noise' parameter of recluster must be 'embedding' or 'outliers'"):
-        DCTreeClustering().fit(X).recluster(noise="data")
-    alone = DCTreeClustering().fit(X)
-    assert np.array_equal(alone.recluster(noise="outliers").labels_, DCTreeClustering(noise="outliers").fit(X).labels_)
+    model = DCTreeClustering().fit(X)
+    with pytest.raises(ValueError, match="'between_noise' parameter of recluster must be True or False"):
+        model.recluster(between_noise="data")
+    assert np.array_equal(model.recluster().labels_, model.labels_)
+    model.background_noise = False
+    with pytest.raises(ValueError, match="cannot change 'background_noise'"):
+        model.recluster()
 
 
-def test_sparse_rows_are_clusters_where_the_embedding_shows_them_clearly(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sparse_rows_that_form_clusters_are_no_background() -> None:
     # In a hundred columns, distances within a sparse group and between two of them are much the same.
     random = np.random.default_rng(0)
     dense = 2.0 * random.normal(size=(3, 1, 100)) + 0.05 * random.normal(size=(3, 200, 100))
     sparse = random.normal(size=(2, 1, 100)) + random.normal(size=(2, 150, 100))
     X = np.vstack([dense.reshape(-1, 100), sparse.reshape(-1, 100)])
-    settings = {"epochs": 20, "ensemble": 1, "random_state": 0}
-    model = SHADE(**settings).fit(X)
+    model = SHADE(epochs=20, n_networks=1, random_state=0).fit(X)
     assert model.n_clusters_ == 5
     assert np.mean(model.labels_[600:] >= 0) > 0.9
-    monkeypatch.setattr("shade.data_groups.CLEARLY", np.inf)
-    assert (SHADE(**settings).fit(X).labels_[600:] == -1).all()
 
 
 def test_new_noise_is_mostly_noise_too(noisy: tuple[SHADE, np.ndarray, np.ndarray]) -> None:
@@ -99,7 +99,7 @@ def test_other_clusterings_and_files_keep_the_noise(
     noisy: tuple[SHADE, np.ndarray, np.ndarray], tmp_path: Path
 ) -> None:
     model, X, truth = noisy
-    for other in (model.recluster(n_clusters=1), model.recluster(n_clusters=2), model.recluster(min_points=8)):
+    for other in (model.recluster(n_clusters=1), model.recluster(n_clusters=2), model.recluster(min_samples=8)):
         assert (other.labels_[truth] == -1).mean() >= 0.95
     assert model.recluster(n_clusters=1).n_clusters_ == 1
     model.save(tmp_path / "model.shade")
@@ -130,22 +130,24 @@ def test_images_and_rows_of_pixels_share_one_deviation() -> None:
     pictures = random.integers(0, 255, size=(60, 8, 8)).astype(np.uint8)
     quick = {**QUICK, "epochs": 1, "selection": "branches"}
     for X, single in ((pictures, True), (pictures.reshape(60, -1), True), (pictures[:, 0], False)):
-        assert (len(SHADE(**quick).fit(X)._standardizer.scale) == 1) == single
+        assert (len(SHADE(**quick).fit(X).standardizer_.scale) == 1) == single
     as_floats = pictures.reshape(60, -1).astype(float)
     scaled = (as_floats - as_floats.min(axis=0)) / np.ptp(as_floats, axis=0)  # one row at each end
     with_contrast = np.clip(2.0 * as_floats - 128.0, 0.0, 255.0) / 255.0  # many black and white
     for X, columns in ((as_floats, 64), (scaled, 64), (with_contrast, 1), (with_contrast[:, :63], 63)):
-        assert len(SHADE(**quick).fit(X)._standardizer.scale) == columns
+        assert len(SHADE(**quick).fit(X).standardizer_.scale) == columns
 
 
 def test_the_tree_of_all_data_is_left_out_where_it_would_take_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
     X, _ = groups_and_noise(30, 600)
-    monkeypatch.setattr("shade.training.FEW_PAIRED_ENTRIES", 1e6)
-    monkeypatch.setattr("shade.training.PAIRED_ENTRIES_AN_EPOCH", {"cpu": 1e6, "cuda": 1e6})
+    monkeypatch.setattr("shade.training.fitting.FEW_PAIRED_ENTRIES", 1e6)
+    monkeypatch.setattr("shade.training.fitting.PAIRED_ENTRIES_AN_EPOCH", {"cpu": 1e6, "cuda": 1e6})
     model = SHADE(**{**QUICK, "epochs": 2}).fit(X)
     assert model.training_tree_ == "batch"
-    assert not model._background.any()
-    assert SHADE(**{**QUICK, "epochs": 2}, tree="complete").fit(X).training_tree_ == "complete"
+    assert len(model.clustering_.links) == len(X) - 1  # of the tree of the embedding alone
+    complete = SHADE(**{**QUICK, "epochs": 2}, tree="complete").fit(X)
+    assert complete.training_tree_ == "complete"
+    assert len(complete.clustering_.links) == 2 * (len(X) - 1)
     assert SHADE(**{**QUICK, "epochs": 30}).fit(X).training_tree_ == "complete"  # where training takes longer still
     assert SHADE(**{**QUICK, "epochs": 2}).fit(X[:, :8]).training_tree_ == "complete"  # a kd-tree is quick
 
@@ -155,13 +157,13 @@ def touching() -> tuple[SHADE, np.ndarray]:
     """Four groups that touch, with one network that hardly trains, so that many rows lie between clusters."""
     random = np.random.default_rng(0)
     X = np.vstack([random.normal(size=(250, 6)) + 4.0 * np.eye(6)[place] for place in range(4)])
-    return SHADE(**QUICK, ensemble=1).fit(X), X
+    return SHADE(**QUICK, n_networks=1).fit(X), X
 
 
 def test_rows_around_clusters_are_noise_only_where_they_lie_far_out(touching: tuple[SHADE, np.ndarray]) -> None:
     model, X = touching
-    with pytest.warns(ShadeWarning, match=r"of the points are noise.* noise='outliers'"):
-        other = SHADE(**QUICK, ensemble=1, noise="data").fit(X)
+    with pytest.warns(ShadeWarning, match=r"of the rows are noise: they lie between clusters.* between_noise=False"):
+        other = SHADE(**QUICK, n_networks=1, between_noise=True).fit(X)
     assert np.array_equal(other.embedding_, model.embedding_)
     assert other.n_clusters_ == model.n_clusters_ > 1
     assert np.mean(other.labels_ < 0) > 0.1
@@ -180,10 +182,11 @@ def test_files_and_other_clusterings_have_outskirts_too(touching: tuple[SHADE, n
     assert np.array_equal(loaded.predict(X), model.labels_)
     for again in (loaded, model):
         fewer = again.recluster(n_clusters=2)
-        assert fewer._clustering.outskirts.any()
+        assert fewer.clustering_.flat.outskirts.any()
         assert np.array_equal(fewer.labels_, model.recluster(n_clusters=2).labels_)
-        assert not again.recluster(distance=float(np.median(model.dc_tree_.height)))._clustering.outskirts.any()
+        cut = again.recluster(cut_distance=float(np.median(model.dc_tree_.height)))
+        assert not cut.clustering_.flat.outskirts.any()
     changed = model.recluster()
-    changed.noise = "data"
+    changed.between_noise = True
     with pytest.raises(ValueError, match="not those that it was fitted with"):
         changed.save(tmp_path / "changed.shade")

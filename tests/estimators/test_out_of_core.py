@@ -13,14 +13,15 @@ import zarr
 from PIL import Image
 from sklearn.datasets import make_blobs
 
-from shade import SHADE, DCTreeClustering, capacity
-from shade._errors import DataError, MemoryBudgetError
-from shade._memory import available_memory, format_memory, parse_memory
+from shade import SHADE, DCTreeClustering
+from shade._base.errors import DataError, MemoryBudgetError
+from shade._base.memory import available_memory, format_memory, parse_memory
+from shade.training import capacity
 from tests.estimators.test_resume import StopError, assert_same, stop_at_step
 from tests.unmeasured import unmeasured
 
 SETTINGS = {
-    "epochs": 2, "network": (16,), "embedding_size": 2, "ensemble": 1,
+    "epochs": 2, "network": (16,), "embedding_size": 2, "n_networks": 1,
     "batch_size": 50, "selection": "branches", "random_state": 0
 }  # fmt: skip
 
@@ -115,8 +116,8 @@ def test_embeddings_are_written_as_they_come(tmp_path: Path) -> None:
 def test_prediction_does_not_depend_on_how_rows_are_read(rows_at_a_time: int, monkeypatch: pytest.MonkeyPatch) -> None:
     X = blobs()
     model = SHADE(**SETTINGS).fit(X)
-    monkeypatch.setattr("shade.embedder.ENTRIES_AT_A_TIME", rows_at_a_time * 8)
-    monkeypatch.setattr("shade.embedder.POINTS_AT_A_TIME", 20)
+    monkeypatch.setattr("shade.training.embedder.ENTRIES_AT_A_TIME", rows_at_a_time * 8)
+    monkeypatch.setattr("shade.training.embedder.POINTS_AT_A_TIME", 20)
     assert np.array_equal(model.predict(X[:70]), model.labels_[:70])
     assert np.array_equal(model.transform(X[:50]), model.embedding_[:50])
 
@@ -165,12 +166,12 @@ def test_what_cannot_fit_is_refused_with_numbers_and_a_way_out(
         SHADE(**SETTINGS).fit(tmp_path / "rows.npy")
 
 
-@pytest.mark.filterwarnings("ignore::shade._errors.ShadeWarning")
+@pytest.mark.filterwarnings("ignore::shade._base.errors.ShadeWarning")
 @pytest.mark.parametrize("columns", [2, 10, 30])
 def test_the_estimate_of_the_clustering_step_is_neither_too_low_nor_twice_too_high(columns: int) -> None:
     n = 20_000 if columns <= 24 else 6000
     embedding = np.random.default_rng(0).normal(size=(n, columns)).astype(np.float32)
-    model = DCTreeClustering(selection="branches", noise="outliers")
+    model = DCTreeClustering(selection="branches")
     # The same settings and type: a kernel compiled for the first time below would count as memory of the step.
     model.fit(embedding[:2000].astype(np.float64))
     tracemalloc.start()

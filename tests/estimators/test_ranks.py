@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 import torch.distributed as dist
 
-from shade import SHADE, _distributed
-from shade._distributed import bytes_from_first, rank_and_world, share_of
-from shade._errors import RankError
+from shade import SHADE
+from shade._base import ranks
+from shade._base.errors import RankError
+from shade._base.ranks import bytes_from_first, rank_and_world, share_of
 from tests.estimators.rank_cases import SETTINGS, blobs
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that can be forked")
@@ -76,7 +77,7 @@ def test_the_ranks_of_an_attempt_agree_on_a_name_whatever_an_earlier_one_left(la
 
         def meet(rank: int) -> str:
             time.sleep(0.2 * (rank == late))
-            return _distributed._agree_on_attempt(store, rank, 3)
+            return ranks._agree_on_attempt(store, rank, 3)
 
         with ThreadPoolExecutor(3) as pool:
             found = set(pool.map(meet, range(3)))
@@ -86,7 +87,7 @@ def test_the_ranks_of_an_attempt_agree_on_a_name_whatever_an_earlier_one_left(la
 
 
 def test_a_rank_without_the_others_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_distributed, "PATIENCE_AT_START_SECONDS", 0.2)
+    monkeypatch.setattr(ranks, "PATIENCE_AT_START_SECONDS", 0.2)
     for rank in (0, 1):
         with pytest.raises(RankError, match="Not all of the 2 processes of this fit have come together within 0 s"):
-            _distributed._agree_on_attempt(dist.HashStore(), rank, 2)
+            ranks._agree_on_attempt(dist.HashStore(), rank, 2)

@@ -12,14 +12,15 @@ import torch
 from sklearn.datasets import make_blobs
 from torch import nn
 
-from shade import SHADE, _files
-from shade._errors import CheckpointError, ShadeWarning
-from shade.network import Callback, EarlyStopping, Trainer
-from shade.network.checkpoints import read_checkpoint
+from shade import SHADE
+from shade._base import files
+from shade._base.errors import CheckpointError, ShadeWarning
+from shade.training import Callback, EarlyStopping, Trainer
+from shade.training.checkpoints import read_checkpoint
 from tests.unmeasured import unmeasured
 
 SETTINGS = {
-    "epochs": 4, "network": (16,), "embedding_size": 2, "ensemble": 1,
+    "epochs": 4, "network": (16,), "embedding_size": 2, "n_networks": 1,
     "batch_size": 50, "selection": "branches", "random_state": 0
 }  # fmt: skip
 KILLS = int(os.environ.get("SHADE_KILLS", "3"))
@@ -66,7 +67,7 @@ def fit_until(last: int, path: Path, settings: dict[str, object], **arguments: o
 
 @pytest.mark.parametrize("last", [0, 1, 4, 5, 7, 13, 20, 27, 38])
 def test_a_fit_that_stopped_anywhere_goes_on_to_the_same_result(last: int, tmp_path: Path) -> None:
-    settings = {**SETTINGS, "ensemble": 2}
+    settings = {**SETTINGS, "n_networks": 2}
     expected = SHADE(**settings).fit(blobs())
     fit_until(last, tmp_path / "run.ckpt", settings)
     assert_same(SHADE(**settings).fit(blobs(), resume=tmp_path / "run.ckpt"), expected)
@@ -117,7 +118,7 @@ def test_a_finished_fit_resumes_to_the_same_result_and_to_more_epochs(tmp_path: 
 
 
 def test_a_fit_without_a_seed_goes_on_with_the_seed_it_drew(tmp_path: Path) -> None:
-    settings = {**SETTINGS, "random_state": None, "ensemble": 2}
+    settings = {**SETTINGS, "random_state": None, "n_networks": 2}
     path = tmp_path / "run.ckpt"
     fit_until(13, path, settings)
     drawn = read_checkpoint(path).identity["seed"]
@@ -215,7 +216,7 @@ def test_a_full_disk_leaves_the_checkpoint_before_and_says_so(tmp_path: Path, mo
             raise OSError(28, "No space left on device")
         fsync(handle)
 
-    monkeypatch.setattr(_files.os, "fsync", full)
+    monkeypatch.setattr(files.os, "fsync", full)
     message = r"The checkpoint .*run.ckpt could not be written: No space left on device. Training goes on"
     with pytest.warns(ShadeWarning, match=message):
         expected = SHADE(**SETTINGS).fit(blobs(), checkpoint=path, checkpoint_minutes=0)

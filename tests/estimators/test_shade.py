@@ -20,14 +20,14 @@ from torch import nn
 
 import shade
 from shade import SHADE, DCTreeClustering
-from shade._errors import DeviceError, ShadeWarning
+from shade._base.errors import DeviceError, ShadeWarning
 from shade.data import make_three_clusters
-from shade.network import EarlyStopping
-from shade.training import count_networks
+from shade.training import EarlyStopping
+from shade.training.fitting import count_networks
 from tests.data_files import load_or_skip
 from tests.unmeasured import unmeasured
 
-QUICK = {"epochs": 3, "network": (32, 16), "embedding_size": 3, "ensemble": 1, "random_state": 0}
+QUICK = {"epochs": 3, "network": (32, 16), "embedding_size": 3, "n_networks": 1, "random_state": 0}
 
 
 def blobs(n: int = 400, d: int = 8, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -52,12 +52,13 @@ def test_blobs_are_found_with_any_rule_but_the_papers() -> None:
         assert adjusted_rand_score(y, model.assign_noise()) > 0.95
 
 
-@pytest.mark.filterwarnings("ignore::shade._errors.ShadeWarning")
+@pytest.mark.filterwarnings("ignore::shade._base.errors.ShadeWarning")
 @pytest.mark.parametrize(
     "options",
     [
         {"tree": "complete"},
-        {"distance": "euclidean"},
+        {"embedding_distance": "euclidean"},
+        {"view": "directions", "tree": "complete"},
         {"density_unit": "mean_edge"},
         {"density_unit": "mean_edge", "tree": "complete"},
         {"reconstruction": "sum"},
@@ -65,7 +66,7 @@ def test_blobs_are_found_with_any_rule_but_the_papers() -> None:
         {"standardize": False},
         {"density_weight": 0.0},
         {"reconstruction_weight": 0.0},
-        {"ensemble": 2},
+        {"n_networks": 2},
         {"selection": "structure"},
         {"min_cluster_size": 20},
     ],
@@ -82,7 +83,7 @@ def test_every_choice_of_the_loss_and_the_rule_works(options: dict[str, object])
 
 
 def test_the_first_figure_of_the_paper() -> None:
-    from shade.demo import SETTINGS
+    from shade.experiments.demo import SETTINGS
 
     X, y = make_three_clusters(3000, random_state=0)
     model = SHADE(**SETTINGS, random_state=0).fit(X)
@@ -144,12 +145,12 @@ def test_small_data_has_more_networks(shape: tuple[int, ...], networks: int) -> 
 
 def test_how_many_networks_there_are_is_kept(tmp_path: Path) -> None:
     model = SHADE(epochs=1, network=(8,), embedding_size=2, random_state=0)
-    assert model.ensemble is None
+    assert model.n_networks is None
     X = np.random.default_rng(0).normal(size=(60, 4))
     model.fit(X).save(tmp_path / "model.shade")
     loaded = shade.load(tmp_path / "model.shade")
     assert model.n_networks_ == loaded.n_networks_ == 4
-    assert loaded.ensemble is None
+    assert loaded.n_networks is None
     assert loaded.transform(X).shape == (60, 8)
     assert np.array_equal(loaded.predict(X), model.labels_)
 
@@ -190,7 +191,7 @@ def test_transform_of_the_training_rows_is_the_embedding(fitted: tuple[SHADE, np
 
 def test_inverse_transform_brings_rows_back_to_the_unit_of_the_data() -> None:
     X, _ = blobs()
-    model = SHADE(epochs=60, embedding_size=8, density_weight=0.0, random_state=0, ensemble=2, selection="branches")
+    model = SHADE(epochs=60, embedding_size=8, density_weight=0.0, random_state=0, n_networks=2, selection="branches")
     model.fit(X * 1000 + 5)
     back = model.inverse_transform(model.embedding_)
     assert back.shape == X.shape
@@ -291,7 +292,7 @@ def test_whole_numbers_and_booleans_are_data_too() -> None:
     assert SHADE(**QUICK, selection="branches").fit(X.astype(np.uint8)).labels_.shape == (100,)
 
 
-@pytest.mark.filterwarnings("ignore::shade._errors.ShadeWarning")
+@pytest.mark.filterwarnings("ignore::shade._base.errors.ShadeWarning")
 def test_images_keep_their_shape_for_the_convolutional_network() -> None:
     random = np.random.default_rng(0)
     for shape in ((60, 1, 9, 8), (60, 9, 8), (60, 3, 9, 8)):
@@ -322,7 +323,7 @@ def test_a_module_of_the_users_is_trained_as_a_copy() -> None:
     X, _ = blobs(100)
     module = Own()
     before = module.down.weight.clone()
-    model = SHADE(network=module, epochs=2, ensemble=2, selection="branches", random_state=0).fit(X)
+    model = SHADE(network=module, epochs=2, n_networks=2, selection="branches", random_state=0).fit(X)
     assert model.embedding_.shape == (100, 4)
     assert torch.equal(module.down.weight, before)
     assert np.array_equal(model.predict(X), model.labels_)
@@ -351,15 +352,15 @@ def test_recluster_gives_another_clustering_and_leaves_this_one(fitted: tuple[SH
         other = model.recluster(n_clusters=k)
         assert other.n_clusters_ == k
         assert np.array_equal(other.predict(X), other.labels_)
-    cut = model.recluster(distance=float(np.median(model.dc_tree_.height)))
+    cut = model.recluster(cut_distance=float(np.median(model.dc_tree_.height)))
     assert np.array_equal(cut.predict(X), cut.labels_)
-    dense = model.recluster(min_points=12)
-    assert dense.min_points == 12
+    dense = model.recluster(min_samples=12)
+    assert dense.min_samples == 12
     assert dense.dc_tree_.height.sum() > model.dc_tree_.height.sum()
     assert np.array_equal(dense.predict(X), dense.labels_)
     assert np.array_equal(model.recluster().labels_, before)
     assert np.array_equal(model.labels_, before)
-    assert model.min_points == 5
+    assert model.min_samples == 5
 
 
 @pytest.mark.parametrize("selection", ["information", "branches"])
@@ -387,10 +388,16 @@ def test_recluster_by_size_is_the_fit_with_that_size(tmp_path: Path, selection: 
     [
         ({"n_clusters": 0}, r"The 'n_clusters' parameter of recluster must be an int in the range \[1, inf\) or None"),
         ({"n_clusters": 10_000}, r"The 'n_clusters' parameter must be an int in the range \[1, \d+\], the number of"),
-        ({"distance": -1.0}, r"The 'distance' parameter of recluster must be a float in the range \[0.0, inf\)"),
-        ({"min_points": 1}, r"The 'min_points' parameter of recluster must be an int in the range \[2, inf\) or None"),
-        ({"min_points": 10_000}, r"n_samples = 400, fewer than min_points = 10000"),
-        ({"n_clusters": 2, "distance": 1.0}, r"exclude each other"),
+        (
+            {"cut_distance": -1.0},
+            r"The 'cut_distance' parameter of recluster must be a float in the range \[0.0, inf\)",
+        ),
+        (
+            {"min_samples": 1},
+            r"The 'min_samples' parameter of recluster must be an int in the range \[2, inf\) or None",
+        ),
+        ({"min_samples": 10_000}, r"n_samples = 400, fewer than min_samples = 10000"),
+        ({"n_clusters": 2, "cut_distance": 1.0}, r"exclude each other"),
     ],
 )
 def test_recluster_says_what_it_wants(
@@ -434,8 +441,15 @@ def test_assign_noise_leaves_no_noise_and_labels_as_they_are() -> None:
 def test_much_noise_is_told_with_a_remedy() -> None:
     random = np.random.default_rng(3)
     X = np.repeat(20 * random.normal(size=(10, 10)), 300, axis=0) + random.normal(size=(3000, 10))
-    with pytest.warns(ShadeWarning, match=r"^\d\d% of the points are noise.*assign_noise\(\)"):
-        DCTreeClustering(selection="structure").fit(X)
+    between = r"^\d\d% of the rows are noise: they lie between clusters. Set between_noise=False .*assign_noise\(\)"
+    with pytest.warns(ShadeWarning, match=between):
+        DCTreeClustering(selection="structure", between_noise=True).fit(X)
+    X[:1600] = random.uniform(-60.0, 60.0, size=(1600, 10))
+    background = (
+        r"^53% of the rows are noise: 53% lie in a sparse background. Set background_noise=False .*assign_noise"
+    )
+    with pytest.warns(ShadeWarning, match=background):
+        DCTreeClustering().fit(X)
 
 
 # What it refuses
@@ -444,19 +458,28 @@ def test_much_noise_is_told_with_a_remedy() -> None:
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"min_points": 1}, "The 'min_points' parameter of SHADE must be an int in the range [2, inf). Got 1 instead."),
-        ({"min_points": 2.0}, "The 'min_points' parameter of SHADE must be an int in the range [2, inf). Got 2.0"),
+        (
+            {"min_samples": 1},
+            "The 'min_samples' parameter of SHADE must be an int in the range [2, inf). Got 1 instead.",
+        ),
+        ({"min_samples": 2.0}, "The 'min_samples' parameter of SHADE must be an int in the range [2, inf). Got 2.0"),
         ({"selection": "best"}, "must be 'structure', 'branches' or 'information'. Got 'best' instead."),
         ({"min_cluster_size": 1}, "must be an int in the range [2, inf) or None. Got 1 instead."),
-        ({"ensemble": 0}, "The 'ensemble' parameter of SHADE"),
+        ({"n_networks": 0}, "The 'n_networks' parameter of SHADE"),
         ({"embedding_size": 0}, "The 'embedding_size' parameter of SHADE"),
         ({"tree": "oak"}, "The 'tree' parameter of SHADE must be 'auto', 'batch' or 'complete'. Got 'oak' instead."),
-        ({"distance": "cosine"}, "The 'distance' parameter of SHADE must be 'sqeuclidean' or 'euclidean'."),
+        ({"embedding_distance": "cosine"}, "The 'embedding_distance' parameter of SHADE must be 'sqeuclidean' or"),
         ({"density_unit": 1}, "The 'density_unit' parameter of SHADE"),
         ({"reconstruction": "max"}, "The 'reconstruction' parameter of SHADE"),
         ({"standardize": True}, "must be 'auto', 'feature', 'global' or False. Got True instead."),
+        (
+            {"view": "sea"},
+            "The 'view' parameter of SHADE must be 'auto', 'columns' or 'directions'. Got 'sea' instead.",
+        ),
+        ({"background_noise": "data"}, "The 'background_noise' parameter of SHADE must be True or False."),
+        ({"between_noise": None}, "The 'between_noise' parameter of SHADE must be True or False. Got None instead."),
         ({"epochs": 0}, "The 'epochs' parameter of SHADE"),
-        ({"batch_size": 4}, "The 'batch_size' parameter of SHADE must be an int in the range [min_points, inf)"),
+        ({"batch_size": 4}, "The 'batch_size' parameter of SHADE must be an int in the range [min_samples, inf)"),
         ({"learning_rate": 0}, "The 'learning_rate' parameter of SHADE must be a float in the range (0.0, inf)."),
         ({"learning_rate": float("nan")}, "The 'learning_rate' parameter of SHADE"),
         ({"density_weight": -1}, "The 'density_weight' parameter of SHADE must be a float in the range [0.0, inf)."),
@@ -492,7 +515,7 @@ def spoil(value: float) -> np.ndarray:
         (spoil(np.inf), "Input X contains infinity in row 7, column 3"),
         (np.empty((0, 3)), "0 sample(s)"),
         (np.empty((10, 0)), "0 feature(s)"),
-        (np.ones((4, 3)), "n_samples = 4, fewer than min_points = 5"),
+        (np.ones((4, 3)), "n_samples = 4, fewer than min_samples = 5"),
         (np.ones((20, 3)) * 1j, "Complex data not supported"),
         (np.array([["a", "b"]] * 20), "dtype"),
         (np.ones(20), "Expected 2D array"),
@@ -544,7 +567,7 @@ def test_device_errors_are_value_errors() -> None:
 # What is odd but fine
 
 
-@pytest.mark.filterwarnings("ignore::shade._errors.ShadeWarning")
+@pytest.mark.filterwarnings("ignore::shade._base.errors.ShadeWarning")
 @pytest.mark.parametrize("selection", ["structure", "branches", "information"])
 @pytest.mark.parametrize(
     "X",
@@ -555,7 +578,7 @@ def test_device_errors_are_value_errors() -> None:
         np.random.default_rng(0).normal(size=(5, 3)),
         np.hstack([np.random.default_rng(0).normal(size=(50, 2)), np.full((50, 1), 1e9)]),
     ],
-    ids=["constant", "duplicates", "one column", "as many rows as min_points", "a constant column"],
+    ids=["constant", "duplicates", "one column", "as many rows as min_samples", "a constant column"],
 )
 def test_odd_data_gets_a_sensible_answer(X: np.ndarray, selection: str) -> None:
     model = SHADE(**QUICK, selection=selection).fit(X)
@@ -574,7 +597,7 @@ def test_constant_data_is_one_cluster_and_separate_duplicates_are_their_own() ->
         assert adjusted_rand_score(np.repeat(np.arange(3), 20), model.labels_) == 1.0
 
 
-@pytest.mark.filterwarnings("ignore::shade._errors.ShadeWarning")
+@pytest.mark.filterwarnings("ignore::shade._base.errors.ShadeWarning")
 def test_a_single_blob_is_not_torn_into_many() -> None:
     X = np.random.default_rng(0).normal(size=(300, 5))
     model = SHADE(**QUICK, selection="information").fit(X)

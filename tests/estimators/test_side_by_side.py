@@ -12,12 +12,12 @@ import pytest
 from sklearn.datasets import make_blobs
 
 from shade import SHADE
-from shade._errors import TrainingError
-from shade.network import Callback, EarlyStopping, Trainer
+from shade._base.errors import TrainingError
+from shade.training import Callback, EarlyStopping, Trainer
 from tests.estimators.test_resume import assert_same
 
 SETTINGS = {
-    "epochs": 4, "network": (16, 8), "embedding_size": 2, "ensemble": 3, "batch_size": 50, "selection": "branches",
+    "epochs": 4, "network": (16, 8), "embedding_size": 2, "n_networks": 3, "batch_size": 50, "selection": "branches",
     "random_state": 0, "device": "cpu",
 }  # fmt: skip
 X = make_blobs(230, 5, centers=3, center_box=(-12, 12), random_state=0)[0]
@@ -100,7 +100,7 @@ def test_a_failure_or_ctrl_c_ends_all_and_leaves_a_checkpoint_of_all(
 
 
 def _epochs_in(path: Path) -> list[list[dict[str, float]]]:
-    from shade.network.checkpoints import read_checkpoint
+    from shade.training.checkpoints import read_checkpoint
 
     states = read_checkpoint(path).states
     assert len(states) == 3

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shade._errors import ShadeError
+from shade._base.errors import ShadeError
 from shade.experiments import TABLES, BenchmarkSamples, Method, Outcome, RunStore, figures
 from shade.experiments.store import Run, pack_labels
 

@@ -9,11 +9,11 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 import shade
-from shade._errors import ShadeError
+from shade._base.errors import ShadeError
+from shade.clustering.assignment import assign_nearest
 from shade.data import make_blobs
 from shade.experiments import METHODS, BenchmarkSamples, Method, load_samples
 from shade.experiments.methods import run_method, shorten
-from shade.stability.assignment import assign_nearest
 
 SMALL = {"epochs": 1, "network": [4], "embedding_size": 2}
 

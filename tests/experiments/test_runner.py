@@ -78,7 +78,8 @@ def test_the_defaults_are_measured_with_noise_over_links_and_in_the_nearest_clus
     folder: Path, tmp_path: Path
 ) -> None:
     arguments = {"database": tmp_path / "runs.sqlite", "device": "cpu", "folder": folder, "jobs": 0, "report": str}
-    settings = {**QUICK, "ensemble": 1, "noise": "embedding"}  # which leaves much noise to assign
+    # These leave much noise to assign.
+    settings = {**QUICK, "n_networks": 1, "selection": "branches", "between_noise": True}
     store = run_experiments("t", ["mice"], [Method("default", settings)], 1, **arguments)  # type: ignore[arg-type]
     [run] = store.runs()
     X, y = (np.load(folder / "mice.npz")[name] for name in ("X", "y"))

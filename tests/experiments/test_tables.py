@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from shade._errors import ShadeError
+from shade._base.errors import ShadeError
 from shade.data import DATASETS
 from shade.experiments import TABLES, Method, Run, RunStore, compare_with_published, format_table
 from shade.experiments.tables import datasets_of, methods_of
@@ -112,7 +112,7 @@ def test_a_table_of_ones_own_shows_what_was_run(store: RunStore) -> None:
 
 
 def test_ablations_read_their_columns_off_parameters(store: RunStore) -> None:
-    store.add(make_run("coil20", table="ablation_mu", method=Method("SHADE", {"min_points": 3}), ari=0.9, ari_1nn=0.1))
+    store.add(make_run("coil20", table="ablation_mu", method=Method("SHADE", {"min_samples": 3}), ari=0.9, ari_1nn=0.1))
     store.add(make_run(table="ablation_loss", method=Method("SHADE", {"density_weight": 0.0}), dcsi=0.5))
     mu = {(e.method, e.metric): e for e in compare_with_published(store, "ablation_mu")}
     assert mu["mu=3", "ARI"].mean == 90.0 and mu["mu=3", "ARI"].published_mean == 83.6

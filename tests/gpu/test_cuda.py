@@ -9,22 +9,22 @@ from sklearn.metrics import adjusted_rand_score
 
 import shade
 from shade import SHADE, DCTreeClustering
-from shade._errors import ShadeWarning
+from shade._base.errors import ShadeWarning
 from shade.density import DCTree, minimum_spanning_tree
 from tests.data_files import load_or_skip
 
 pytestmark = [
     pytest.mark.gpu,
     pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
-    pytest.mark.filterwarnings("ignore::shade._errors.ShadeWarning"),
+    pytest.mark.filterwarnings("ignore::shade._base.errors.ShadeWarning"),
 ]
 
 
-def check_weights(X: np.ndarray, min_points: int, what: object) -> None:
+def check_weights(X: np.ndarray, min_samples: int, what: object) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error", ShadeWarning)  # a fall-back to the CPU would prove nothing
-        found = minimum_spanning_tree(X, min_points, device="cuda")
-    expected = np.sort(minimum_spanning_tree(X, min_points).weights)
+        found = minimum_spanning_tree(X, min_samples, device="cuda")
+    expected = np.sort(minimum_spanning_tree(X, min_samples).weights)
     np.testing.assert_allclose(
         np.sort(found.weights), expected, rtol=1e-5, atol=1e-6 * float(np.ptp(X)), err_msg=str(what)
     )
@@ -63,8 +63,9 @@ def test_partitions_of_real_data_equal_the_cpus(name: str) -> None:
 @pytest.mark.parametrize(
     "options",
     [
-        {}, {"tree": "complete"}, {"distance": "euclidean", "density_unit": "mean_edge"}, {"reconstruction": "sum"},
-        {"density_weight": 0.0}, {"batch_size": 600}, {"batch_size": 5000}, {"reconstruction_weight": 0.5},
+        {}, {"tree": "complete"}, {"embedding_distance": "euclidean", "density_unit": "mean_edge"},
+        {"reconstruction": "sum"}, {"density_weight": 0.0}, {"batch_size": 600}, {"batch_size": 5000},
+        {"reconstruction_weight": 0.5},
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("columns", [7, 100])
@@ -83,7 +84,7 @@ def test_training_follows_the_cpu(options: dict[str, object], columns: int) -> N
 
 def test_convolutions_own_modules_and_ensembles_train(tmp_path: object) -> None:
     images = np.random.default_rng(0).normal(size=(300, 1, 9, 8))
-    model = SHADE(network="conv", epochs=2, ensemble=2, embedding_size=4, random_state=0, device="cuda").fit(images)
+    model = SHADE(network="conv", epochs=2, n_networks=2, embedding_size=4, random_state=0, device="cuda").fit(images)
     assert model.embedding_.shape == (300, 8)
     model.save(tmp_path / "model.shade")
     loaded = shade.load(tmp_path / "model.shade", device="cpu")
@@ -103,7 +104,7 @@ def test_a_network_that_cannot_be_recorded_is_trained_step_by_step(caplog: pytes
             return self.up(z)
 
     X = np.random.default_rng(0).normal(size=(600, 5))
-    model = SHADE(network=Asking(), ensemble=1, epochs=3, random_state=0, device="cuda").fit(X)
+    model = SHADE(network=Asking(), n_networks=1, epochs=3, random_state=0, device="cuda").fit(X)
     assert "cannot be recorded as a CUDA graph" in caplog.text
     assert torch.cuda.current_stream() == torch.cuda.default_stream(), "a recording that failed left its stream behind"
     assert model.history_[-1]["loss"] < model.history_[0]["loss"]

@@ -9,12 +9,13 @@ import torch
 import torch.distributed as dist
 
 import shade
-from shade import SHADE, _distributed, capacity
-from shade.network import cuda_trainer
-from shade.network.batches import Batch
-from shade.network.cuda_trainer import CudaTrainer
-from shade.network.stream_trainer import StreamTrainer
-from shade.network.trainer import Trainer
+from shade import SHADE
+from shade._base import ranks
+from shade.training import capacity, cuda_trainer
+from shade.training.batches import Batch
+from shade.training.cuda_trainer import CudaTrainer
+from shade.training.stream_trainer import StreamTrainer
+from shade.training.trainer import Trainer
 from tests.estimators.rank_cases import train_in_groups
 from tests.estimators.test_ranks import run
 from tests.estimators.test_resume import SETTINGS, Dropping, StopError, assert_same, blobs
@@ -22,7 +23,7 @@ from tests.estimators.test_resume import SETTINGS, Dropping, StopError, assert_s
 pytestmark = [
     pytest.mark.gpu,
     pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
-    pytest.mark.filterwarnings("ignore::shade._errors.ShadeWarning"),
+    pytest.mark.filterwarnings("ignore::shade._base.errors.ShadeWarning"),
 ]
 ON_CUDA = {**SETTINGS, "device": "cuda"}
 
@@ -57,7 +58,7 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("small_pieces")
-@pytest.mark.parametrize("options", [{}, {"ensemble": 2}, {"tree": "complete"}, {"density_weight": 0.0}])
+@pytest.mark.parametrize("options", [{}, {"n_networks": 2}, {"tree": "complete"}, {"density_weight": 0.0}])
 @pytest.mark.parametrize("last", [0, 1, 4, 9])
 def test_a_fit_that_stopped_anywhere_goes_on_to_the_same_result(
     last: int, options: dict[str, object], tmp_path: Path
@@ -136,27 +137,27 @@ def test_what_ranks_send_goes_through_nccl_and_gloo(monkeypatch: pytest.MonkeyPa
     variables = {"RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    _distributed._meet()
-    _distributed._make_group()
+    ranks._meet()
+    ranks._make_group()
     try:
         assert "nccl" in str(dist.get_backend_config())
         # There is one device and hence one rank; that there seem to be two makes it send.
-        monkeypatch.setattr(_distributed, "rank_and_world", lambda: (0, 2))
+        monkeypatch.setattr(ranks, "rank_and_world", lambda: (0, 2))
         numbers = [torch.arange(6.0, device="cuda").reshape(2, 3), torch.ones((), device="cuda")]
-        _distributed.sum_tensors(numbers)
+        ranks.sum_tensors(numbers)
         assert numbers[0].tolist() == [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
         assert numbers[1].item() == 1.0
         buffers = [torch.tensor(3, device="cuda"), torch.tensor([True, False], device="cuda")]
-        _distributed.copy_from_first(buffers)
+        ranks.copy_from_first(buffers)
         assert [buffer.tolist() for buffer in buffers] == [3, [True, False]]
         array = np.arange(5)
-        _distributed.reduce_max(array, np.arange(5.0))
-        _distributed.arrays_from_first(array)
+        ranks.reduce_max(array, np.arange(5.0))
+        ranks.arrays_from_first(array)
         assert array.tolist() == [0, 1, 2, 3, 4]
-        assert _distributed.bytes_from_first(b"from the first") == b"from the first"
+        assert ranks.bytes_from_first(b"from the first") == b"from the first"
         dist.barrier()
     finally:
-        _distributed._leave_group()
+        ranks._leave_group()
 
 
 def test_two_ranks_share_a_device_and_restart_from_their_checkpoint(tmp_path: Path) -> None:

@@ -24,13 +24,13 @@ def test_the_order_of_a_batch_holds_the_dc_distances_among_its_points() -> None:
     for seed in range(150):
         X = draw_points(seed)
         n = len(X)
-        min_points = 1 + seed % (n + 3)  # a batch may have fewer points than min_points
+        min_samples = 1 + seed % (n + 3)  # a batch may have fewer points than min_samples
         order, weights = np.empty(n, np.int64), np.empty(n)
-        prim.batch_order(oracles.squared_distances(X), min_points, order, weights)
+        prim.batch_order(oracles.squared_distances(X), min_samples, order, weights)
         assert sorted(order.tolist()) == list(range(n)), f"{seed=}"
         assert order[0] == 0
         assert weights[0] == 0.0
-        expected = oracles.minimax_distances(oracles.mutual_reachability(X, min(min_points, n)))
+        expected = oracles.minimax_distances(oracles.mutual_reachability(X, min(min_samples, n)))
         np.testing.assert_allclose(
             oracles.expand_steps(weights), expected[np.ix_(order, order)], rtol=1e-9, err_msg=f"{seed=}"
         )

@@ -10,22 +10,22 @@ from shade._kernels import triton_training
 from shade.density import DCTree, minimum_spanning_tree
 from shade.density.device_targets import device_targets_of_batches, device_targets_of_tree
 from shade.density.device_tree import spanning_tree_on_device
-from shade.network.losses import expand_steps, pairwise_density_loss
+from shade.training.losses import expand_steps, pairwise_density_loss
 
 CPU = torch.device("cpu")
 
 
 def check_spanning_trees() -> None:
     """Few and many columns, ties, duplicates, points on a line, sizes that fill no tile."""
-    for seed, (n, d, min_points) in enumerate(
+    for seed, (n, d, min_samples) in enumerate(
         [(40, 3, 5), (300, 2, 4), (60, 40, 5), (260, 5, 3), (129, 1, 2), (70, 2, 1)]
     ):
         X = np.random.default_rng(seed).normal(size=(n, d))
         if seed in (3, 4):
             X = np.round(2 * X)
         X[0] += 1e6 * (seed == 1)
-        found = spanning_tree_on_device(X, min_points, CPU)
-        expected = minimum_spanning_tree(X, min_points)
+        found = spanning_tree_on_device(X, min_samples, CPU)
+        expected = minimum_spanning_tree(X, min_samples)
         scale = expected.weights.max()
         np.testing.assert_allclose(
             np.sort(found.weights),

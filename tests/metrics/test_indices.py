@@ -49,7 +49,7 @@ def test_dcsi_is_the_formula(squared: bool) -> None:
         X, labels = draw_clustering(seed)
         m = 1 + seed % 6
         expected = dcsi_by_matrix(X, labels, m, 2 if squared else 1)
-        assert dcsi_score(X, labels, min_points=m, squared=squared) == pytest.approx(expected, rel=1e-9), seed
+        assert dcsi_score(X, labels, min_samples=m, squared=squared) == pytest.approx(expected, rel=1e-9), seed
 
 
 def test_dcsi_of_far_classes_is_near_one_and_of_coinciding_ones_zero() -> None:
@@ -88,9 +88,9 @@ def test_disco_is_the_formula() -> None:
         m = 2 + seed % 4
         if np.all(labels == 0):
             continue
-        values = disco_samples(X, labels, min_points=m)
+        values = disco_samples(X, labels, min_samples=m)
         np.testing.assert_allclose(values, disco_by_matrix(X, labels, m), rtol=1e-9, atol=1e-12, err_msg=str(seed))
-        assert disco_score(X, labels, min_points=m, tree=DCTree.from_points(X, m)) == pytest.approx(values.mean())
+        assert disco_score(X, labels, min_samples=m, tree=DCTree.from_points(X, m)) == pytest.approx(values.mean())
 
 
 def test_disco_of_the_extremes() -> None:

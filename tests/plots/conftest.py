@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
+from shade.clustering import select_clusters
 from shade.density import DCTree
-from shade.stability import StructureTree, select_clusters
+from tests.clustering.trees import read_tree
 
 
 @pytest.fixture(autouse=True)
@@ -41,7 +42,7 @@ def dc_tree(blobs):
 
 @pytest.fixture(scope="session")
 def structure_tree(dc_tree):
-    return StructureTree.from_dc_tree(dc_tree, "information", min_cluster_size=10)
+    return read_tree(dc_tree, "information", min_cluster_size=10)
 
 
 @pytest.fixture(scope="session")

@@ -15,8 +15,8 @@ from shade import SHADE, DCTreeClustering, plots
 def model(request: pytest.FixtureRequest) -> SHADE | DCTreeClustering:
     random = np.random.default_rng(0)
     X = np.vstack([centre + random.normal(size=(60, 3)) for centre in (0.0, 20.0, 40.0)])
-    quick = SHADE(epochs=2, network=(16,), embedding_size=2, ensemble=1, random_state=0)
-    return (quick if request.param == "SHADE" else DCTreeClustering(noise="outliers")).fit(X)
+    quick = SHADE(epochs=2, network=(16,), embedding_size=2, n_networks=1, random_state=0)
+    return (quick if request.param == "SHADE" else DCTreeClustering()).fit(X)
 
 
 def drawn(plot: Callable[..., Axes], *given: object) -> bytes:
@@ -28,12 +28,12 @@ def drawn(plot: Callable[..., Axes], *given: object) -> bytes:
 
 
 def test_a_model_is_shown_by_what_it_found(model: SHADE | DCTreeClustering) -> None:
-    points = getattr(model, "embedding_", model._training.points)
+    points = getattr(model, "embedding_", model.clustering_.points)
     other = np.arange(180) % 2
     for plot, parts in (
         (plots.plot_embedding, (points, model.labels_)),
         (plots.plot_reachability, (model.dc_tree_, model.labels_)),
-        (plots.plot_structure_tree, (model.structure_tree_, model._clustering)),
+        (plots.plot_structure_tree, (model.structure_tree_, model.clustering_.flat)),
         (plots.plot_stability, (model.structure_tree_,)),
     ):
         assert drawn(plot, model) == drawn(plot, *parts), plot

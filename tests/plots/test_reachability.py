@@ -36,7 +36,7 @@ def rounded(colour):
 
 
 def test_every_position_is_as_high_as_its_reachability_in_its_colour(ax):
-    tree = DCTree.from_points([[0.0], [1.0], [3.0], [4.0], [10.0]], min_points=2)
+    tree = DCTree.from_points([[0.0], [1.0], [3.0], [4.0], [10.0]], min_samples=2)
     labels = np.array([0, 1, 0, 1, -1])
     plot_reachability(tree, labels, ax=ax)
     heights = drawn_heights(ax, 5)
@@ -88,7 +88,7 @@ def test_legend_names_clusters(ax, dc_tree, clustering):
 
 @pytest.mark.parametrize("X", [np.zeros((8, 2)), np.zeros((1, 2))])
 def test_points_that_coincide_are_drawn(ax, X):
-    tree = DCTree.from_points(X, min_points=1)
+    tree = DCTree.from_points(X, min_samples=1)
     plot_reachability(tree, np.zeros(len(X), int), ax=ax)
     assert ax.get_ylim() == (0.0, 1.0)
     ax.figure.canvas.draw()

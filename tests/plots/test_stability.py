@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from shade.clustering import StructureTree, select_clusters, select_n_clusters
 from shade.plots import plot_stability
-from shade.stability import StructureTree, select_clusters, select_n_clusters
 
 
 def test_each_point_is_the_total_of_the_clustering_with_that_number(structure_tree: StructureTree, ax):

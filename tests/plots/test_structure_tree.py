@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 
+from shade.clustering import cut_at_distance, select_clusters
 from shade.density import DCTree
 from shade.plots import cluster_colours, plot_structure_tree
 from shade.plots.structure_tree import MOST_CANDIDATES
-from shade.stability import StructureTree, cut_at_distance, select_clusters
+from tests.clustering.trees import read_tree
 
 
 def bars(ax):
@@ -73,7 +74,7 @@ def test_candidates_without_a_cluster_are_grey(ax, structure_tree, clustering):
 
 @pytest.mark.parametrize("selection", ["structure", "branches", "information"])
 def test_every_rule_can_be_drawn(ax, dc_tree, selection):
-    tree = StructureTree.from_dc_tree(dc_tree, selection)
+    tree = read_tree(dc_tree, selection)
     chosen = select_clusters(tree)
     plot_structure_tree(tree, chosen, ax=ax)
     assert [len(drawn) for drawn in bars(ax)] == [tree.n_candidates, chosen.n_clusters]
@@ -83,7 +84,7 @@ def test_every_rule_can_be_drawn(ax, dc_tree, selection):
 def test_distances_over_more_than_two_decades_get_a_logarithmic_axis(ax, structure_tree):
     generator = np.random.default_rng(0)
     points = np.vstack([generator.normal(centre, spread, (50, 2)) for centre, spread in ((0, 1e-4), (1, 1e-2), (9, 1))])
-    tree = StructureTree.from_dc_tree(DCTree.from_points(points), "information")
+    tree = read_tree(DCTree.from_points(points), "information")
     plot_structure_tree(tree, select_clusters(tree), ax=ax)
     assert ax.get_yscale() == "log"
     assert 0.0 < ax.get_ylim()[0] <= tree.death.min()
@@ -99,7 +100,7 @@ def test_other_distances_get_a_linear_axis_from_zero(ax, structure_tree):
 def test_the_largest_candidates_are_drawn_and_the_title_says_so(ax):
     generator = np.random.default_rng(0)
     points = generator.uniform(size=(3000, 2))
-    tree = StructureTree.from_dc_tree(DCTree.from_points(points, 2), "branches", 2, 2)
+    tree = read_tree(DCTree.from_points(points, 2), "branches", 2, 2)
     assert tree.n_candidates > MOST_CANDIDATES
     plot_structure_tree(tree, ax=ax)
     (drawn,) = bars(ax)
@@ -109,14 +110,14 @@ def test_the_largest_candidates_are_drawn_and_the_title_says_so(ax):
 
 def test_clusters_outside_the_largest_candidates_are_drawn_too(ax):
     points = np.random.default_rng(0).uniform(size=(3000, 2))
-    tree = StructureTree.from_dc_tree(DCTree.from_points(points, 2), "branches", 2, 2)
+    tree = read_tree(DCTree.from_points(points, 2), "branches", 2, 2)
     chosen = select_clusters(tree)
     plot_structure_tree(tree, chosen, ax=ax)
     assert len(bars(ax)[1]) == chosen.n_clusters > 100
 
 
 def test_one_cluster_of_all_points_is_drawn(ax):
-    tree = StructureTree.from_dc_tree(DCTree.from_points(np.zeros((20, 2))), "information")
+    tree = read_tree(DCTree.from_points(np.zeros((20, 2))), "information")
     plot_structure_tree(tree, select_clusters(tree), ax=ax)
     assert bars(ax)[1].tolist() == [[0.0, 0.0, 20.0, 1.0]]
     ax.figure.canvas.draw()

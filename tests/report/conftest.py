@@ -56,7 +56,7 @@ def touching_model() -> DCTreeClustering:
     rng = np.random.default_rng(0)
     centres = 4.0 * np.eye(5)[:3]
     X = np.vstack([*(rng.normal(centre, 1.0, (200, 5)) for centre in centres), rng.uniform(-30, 30, (12, 5))])
-    model = DCTreeClustering(selection="information", noise="outliers")
+    model = DCTreeClustering(selection="information")
     return model.fit(X[rng.permutation(len(X))])
 
 

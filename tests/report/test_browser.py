@@ -239,7 +239,7 @@ def test_outskirts_are_shown_as_members(open_page, tmp_path, touching_model):
             page.keyboard.press("ArrowRight")
             wait_until(page, "document.getElementById('number-value').textContent === '2'")
         settle(page)
-        assert model._clustering.outskirts.any()
+        assert model.clustering_.flat.outskirts.any()
         sizes = page.eval_on_selector_all(
             "#cluster-rows tr:not([data-label='-1'])", "rows => rows.map(row => parseInt(row.cells[1].innerText))"
         )
@@ -304,7 +304,7 @@ def test_it_fits_the_screen_in_light_and_dark(open_page, tmp_path, image_model, 
 
 def test_the_smallest_models_are_drawn_too(open_page, tmp_path):
     models = [
-        DCTreeClustering(min_points=2).fit([[0.0], [1.0]]),
+        DCTreeClustering(min_samples=2).fit([[0.0], [1.0]]),
         DCTreeClustering(selection="branches").fit(np.repeat([[0.0, 1.0], [5.0, 5.0]], 20, axis=0)),
         DCTreeClustering().fit(np.ones((30, 3))),
     ]

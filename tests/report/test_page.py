@@ -4,6 +4,7 @@ import base64
 import json
 import re
 import sys
+from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,10 +14,13 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from shade import DCTreeClustering
+from shade import SHADE, DCTreeClustering
 from shade.report import write_report
 from shade.report.pictures import _first_view, draw_losses
 from shade.report.thumbnails import make_sheet
+from tests.estimators.grouped import with_groups
+from tests.estimators.test_clusters_of_the_data import QUICK as OF_DATA
+from tests.estimators.test_clusters_of_the_data import squares
 from tests.report.conftest import HOSTILE, Samples
 
 
@@ -41,7 +45,8 @@ def labels_and_strengths(data: dict, number: int = 0) -> tuple[np.ndarray, np.nd
         given = unpack(shown["outside"], np.uint8 if shown["narrow"] else np.int32).astype(int)
         along[np.full(len(rows), True) if len(given) == len(rows) else ~inside] = np.where(given == 255, -1, given)
     core, birth = (np.array([cluster[name] for cluster in clusters]) for name in ("core", "birth"))
-    reach = np.where(inside, leaving, np.maximum(leaving, birth[along]))
+    own = unpack(shown["leaving"], np.float32) if "leaving" in shown else leaving
+    reach = np.where(inside, own, np.maximum(leaving, birth[along]))
     labels, strengths = np.empty(len(rows), np.int64), np.empty(len(rows))
     labels[rows], strengths[rows] = along, np.where(along < 0, 0.0, np.minimum(core[along] / reach, 1.0))
     return labels, strengths
@@ -74,11 +79,9 @@ def test_every_number_of_clusters_is_that_of_recluster(table_page, table_model):
 
 @pytest.mark.parametrize("selection", ["information", "branches", "structure"])
 def test_outskirts_of_any_number_of_clusters_are_those_of_recluster(tmp_path, touching_model, selection):
-    model = DCTreeClustering(selection=selection, noise="outliers")
-    model._cluster(touching_model._training.points)
-    model.n_features_in_ = 5
+    model = DCTreeClustering(selection=selection, background_noise=False).fit(touching_model.clustering_.points)
     data = data_of(write_report(model, tmp_path / "report.html").read_text(encoding="utf-8"))
-    assert touching_model._clustering.outskirts.mean() > 0.1
+    assert touching_model.clustering_.flat.outskirts.mean() > 0.1
     for number in range(len(data["numbers"]) + 1):
         other = model.recluster(n_clusters=number) if number else model
         labels, strengths = labels_and_strengths(data, number)
@@ -89,32 +92,52 @@ def test_outskirts_of_any_number_of_clusters_are_those_of_recluster(tmp_path, to
 
 def test_background_is_noise_for_any_number_of_clusters(tmp_path, blobs):
     X = blobs[0]
-    model = DCTreeClustering(selection="information")
-    model.n_features_in_ = X.shape[1]
-    model._cluster(X, np.where(np.arange(len(X)) % 10 == 0, -1, 0))
+    model = with_groups(DCTreeClustering().fit(X), np.where(np.arange(len(X)) % 10 == 0, -1, 0))
     data = data_of(write_report(model, tmp_path / "report.html").read_text(encoding="utf-8"))
     for number in range(1, len(data["numbers"]) + 1):
         labels, _ = labels_and_strengths(data, number)
         np.testing.assert_array_equal(labels, model.recluster(n_clusters=number).labels_, err_msg=f"{number} clusters")
 
 
+@pytest.mark.parametrize("between_noise", [False, True])
+def test_clusters_of_the_data_and_rows_between_them_are_those_of_the_model(tmp_path, between_noise):
+    model = SHADE(**OF_DATA, between_noise=between_noise).fit(squares(0)[0])
+    assert model.clustering_.shown.decides
+    assert (model.labels_ < 0).any() == between_noise
+    data = data_of(write_report(model, tmp_path / "report.html").read_text(encoding="utf-8"))
+    for number in range(len(data["numbers"]) + 1):
+        other = model.recluster(n_clusters=number) if number else model
+        labels, strengths = labels_and_strengths(data, number)
+        np.testing.assert_array_equal(labels, other.labels_, err_msg=f"{number} clusters")
+        np.testing.assert_allclose(strengths, other.probabilities_, rtol=1e-5, err_msg=f"{number} clusters")
+
+
+def test_a_model_that_was_altered_is_refused(tmp_path, table_model):
+    flat = table_model.clustering_.flat
+    other = table_model.recluster()
+    vars(other.clustering_)["flat"] = replace(flat, labels=np.roll(flat.labels, 1))
+    with pytest.raises(ValueError, match="are not branches of its tree"):
+        write_report(other, tmp_path / "report.html")
+
+
 def test_many_clusters_need_more_than_a_byte(tmp_path):
     X = np.repeat(np.arange(300.0), 4)[:, None] * 10 + np.tile([0.0, 0.1, 0.2, 4.0], 300)[:, None]
-    model = DCTreeClustering(min_points=2, selection="branches", min_cluster_size=3, noise="outliers")
-    model.n_features_in_ = 1
-    model._cluster(X + np.random.default_rng(0).normal(size=X.shape) * 1e-3)
+    X += np.random.default_rng(0).normal(size=X.shape) * 1e-3
+    model = DCTreeClustering(min_samples=2, selection="branches", min_cluster_size=3, background_noise=False).fit(X)
     data = data_of(write_report(model, tmp_path / "report.html").read_text(encoding="utf-8"))
     assert model.n_clusters_ == 300
     np.testing.assert_array_equal(labels_and_strengths(data)[0], model.labels_)
 
 
 def test_a_cut_at_a_distance_can_be_shown_too(tmp_path, table_model):
-    cut = table_model.recluster(distance=1.0)
+    cut = table_model.recluster(cut_distance=1.0)
     page = write_report(cut, tmp_path / "report.html").read_text(encoding="utf-8")
     data = data_of(page)
-    labels, strengths = labels_and_strengths(data)
-    np.testing.assert_array_equal(labels, cut.labels_)
-    np.testing.assert_allclose(strengths, cut.probabilities_, rtol=1e-5)
+    for number in range(len(data["numbers"]) + 1):
+        other = cut.recluster(n_clusters=number) if number else cut
+        labels, strengths = labels_and_strengths(data, number)
+        np.testing.assert_array_equal(labels, other.labels_, err_msg=f"{number} clusters")
+        np.testing.assert_allclose(strengths, other.probabilities_, rtol=1e-5, err_msg=f"{number} clusters")
 
 
 def test_features_are_those_of_explain(table_page, table_model, table_samples):
@@ -189,7 +212,7 @@ def test_images_get_thumbnails_of_every_row_and_of_the_exemplars(tmp_path, image
 
 def test_a_model_without_samples_or_clusters_is_shown(tmp_path):
     rng = np.random.default_rng(0)
-    smallest = DCTreeClustering(min_points=2).fit(rng.normal(size=(2, 1)))
+    smallest = DCTreeClustering(min_samples=2).fit(rng.normal(size=(2, 1)))
     assert write_report(smallest, tmp_path / "two.html").stat().st_size > 1000
     duplicates = DCTreeClustering(selection="branches").fit(np.repeat([[0.0, 1.0], [5.0, 5.0]], 20, axis=0))
     assert write_report(duplicates, tmp_path / "duplicates.html").stat().st_size > 1000

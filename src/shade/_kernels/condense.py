@@ -8,8 +8,8 @@ import numpy as np
 
 from shade._kernels.compile import kernel
 
-INVERSE = 0  # stability in 1 / distance, HDBSCAN's excess of mass
-INFORMATION = 1  # stability in octaves of distance, times the information of being in the cluster
+INVERSE = 0  # mass in 1 / distance, HDBSCAN's excess of mass
+LOGARITHM = 1  # mass in the logarithm of distance
 
 # S(node) ≥ Σ S(children) is decided up to this relative rounding, so that the order in which equal terms are summed,
 # which follows the order of the rows, cannot turn a tie.
@@ -108,11 +108,13 @@ def branch_candidates(
 
 
 @kernel
-def branch_stability(parent, birth, size, point_candidate, leaving, floor, measure, out):
-    """Σ over points of how long they stay in a candidate; distances below floor (duplicates) count as floor."""
-    n = point_candidate.shape[0]
+def branch_mass(parent, birth, split, size, point_candidate, leaving, floor, measure, out):
+    """Σ over points of how long they stay in a candidate; distances below floor (duplicates) count as floor.
+
+    split is the height at which the candidate above each splits.
+    """
     out[:] = 0.0
-    for position in range(n):
+    for position in range(point_candidate.shape[0]):
         c = point_candidate[position]
         if parent[c] >= 0:
             left = max(leaving[position], floor)
@@ -123,14 +125,11 @@ def branch_stability(parent, birth, size, point_candidate, leaving, floor, measu
     for c in range(1, parent.shape[0]):  # points that go on into a branch leave their candidate when it splits
         u = parent[c]
         if parent[u] >= 0:
-            left = max(birth[c], floor)
+            left = max(split[c], floor)
             if measure == INVERSE:
                 out[u] += size[c] * (1.0 / left - 1.0 / max(birth[u], floor))
             else:
                 out[u] += size[c] * np.log(max(birth[u], floor) / left)
-    if measure == INFORMATION:
-        for c in range(parent.shape[0]):
-            out[c] *= np.log(n / size[c])
 
 
 @kernel

@@ -1,7 +1,7 @@
 """The test of every split: which branches of a merge tree stand out from where they meet by more than chance.
 
-Nodes come children first (see merge_tree.merge_intervals). A branch of s rows that meets others at height h has the
-evidence z = D · Σ log(h / d(p)) / sqrt(s), where row p joined the branch at distance d(p) and D is the dimension.
+Nodes come children first (see merge_tree.merge_intervals). Row p joined its branch at distance d(p). A branch of s rows
+that meets others at height h is real if the mean of log(h / d(p)) over its rows is at least slope / sqrt(s) + level.
 """
 
 import numpy as np
@@ -12,70 +12,56 @@ TIE = 1e-10  # relative: sums whose order follows the order of the rows are equa
 
 
 @kernel
-def test_splits(height, start, stop, parent, smallest, floor, slope, level, closed, heir, evidence):
-    """Mark the nodes that are branches of their own, and the child in which each node goes on.
+def find_real_branches(height, start, stop, parent, smallest, floor, slope, level, real, heir):
+    """Mark the nodes that are real branches, and the child in which each node goes on.
 
-    A branch is real if its mean of log(h / d) is at least slope / sqrt(s) + level. Where two or more real branches
-    meet, each becomes a branch of its own. A branch that is not real dissolves: its rows join the others at this
-    height. One that is not real but has real branches within hands those up. heir[v] is the child whose rows keep the
-    distances at which they joined, −1 where all rows count from v on. O(n) time and memory.
+    Where two or more real branches meet, each becomes a branch of its own. A branch that is not real dissolves: its
+    rows join the others at this height. One that is not real but has real branches within hands those up. heir[v] is
+    the child whose rows keep the distances at which they joined, −1 where all rows count from v on. A node with fewer
+    than `smallest` rows is no branch yet. O(n) time and memory.
     """
     nodes = height.shape[0]
-    total = np.zeros(nodes)  # Σ log d(p) over the rows of a node, once it has started
-    started = np.zeros(nodes, np.bool_)
-    parts = np.zeros(nodes, np.int64)  # real branches within the node that are not inside others of them
+    total = np.zeros(nodes)  # Σ log d(p) over the rows of a branch
+    is_branch = np.zeros(nodes, np.bool_)
+    has_parts = np.zeros(nodes, np.bool_)  # real branches within
     first_child = np.full(nodes, -1, np.int64)
     sibling = np.full(nodes, -1, np.int64)
     for v in range(nodes):
-        closed[v] = False
-        heir[v] = -1
-        evidence[v] = 0.0
         size = stop[v] - start[v]
         here = np.log(max(height[v], floor))
-        real = 0
-        with_parts = 0  # not real, but with real branches within
-        strongest = -1
-        most = -1.0
-        largest_size = 0
+        real[v] = False
+        heir[v] = -1
+        standing = 0  # children that are real, or have real branches within
+        kept = -1
+        kept_stands = False
+        most_mass = -1.0
+        most_rows = 0
         child = first_child[v]
         while child >= 0:
-            if started[child]:
+            if is_branch[child]:
                 s = stop[child] - start[child]
                 mass = max(0.0, s * here - total[child])
-                evidence[child] = mass / s
-                if mass / s >= slope / np.sqrt(s) + level:
-                    real += 1
-                    closed[child] = True
-                elif parts[child] > 0:
-                    with_parts += 1
-                if mass > most * (1.0 + TIE) or (mass >= most * (1.0 - TIE) and s > largest_size):
-                    strongest = child
-                    most = mass
-                    largest_size = s
-            child = sibling[child]
-        if real + with_parts >= 2:  # a split: all rows count from here on
-            child = first_child[v]
-            while child >= 0:
-                parts[v] += 1 if closed[child] else parts[child]
-                child = sibling[child]
-            started[v] = True
-            total[v] = size * here
-        else:
-            child = first_child[v]
-            kept = strongest
-            while child >= 0:  # the one that is real, or has real branches within, goes on; else the strongest
-                if closed[child] or parts[child] > 0:
+                real[child] = mass / s >= slope / np.sqrt(s) + level
+                stands = real[child] or has_parts[child]
+                standing += stands
+                heavier = mass > most_mass * (1.0 + TIE) or (mass >= most_mass * (1.0 - TIE) and s > most_rows)
+                if (stands and not kept_stands) or (stands == kept_stands and heavier):
                     kept = child
-                closed[child] = False
-                child = sibling[child]
-            if kept >= 0:
-                heir[v] = kept
-                parts[v] = parts[kept]
-                started[v] = True
-                total[v] = total[kept] + (size - (stop[kept] - start[kept])) * here
-            elif size >= smallest:
-                started[v] = True
-                total[v] = size * here
+                    kept_stands = stands
+                    most_mass = mass
+                    most_rows = s
+            child = sibling[child]
+        is_branch[v] = kept >= 0 or size >= smallest
+        if standing >= 2:  # a split
+            has_parts[v] = True
+            total[v] = size * here
+        elif kept >= 0:  # the one that stands goes on, or the one with the most mass; the others dissolve in it
+            real[kept] = False
+            heir[v] = kept
+            has_parts[v] = has_parts[kept]
+            total[v] = total[kept] + (size - (stop[kept] - start[kept])) * here
+        else:
+            total[v] = size * here
         u = parent[v]
         if u >= 0:
             sibling[v] = first_child[u]
@@ -83,25 +69,31 @@ def test_splits(height, start, stop, parent, smallest, floor, slope, level, clos
 
 
 @kernel
-def number_branches(height, parent, leaf_parent, closed, heir, out_parent, out_birth, out_node, point_branch, leaving):
-    """Number the branches that `test_splits` marked, parents first; returns how many there are.
+def number_branches(
+    height, parent, leaf_parent, real, heir,
+    out_parent, out_birth, out_split, out_node, point_branch, leaving,
+):  # fmt: skip
+    """Number the real branches, parents first, branch 0 being everything; returns how many there are.
 
-    For each position of the order, point_branch is the branch that it falls off and leaving the height at which.
+    out_split is the height at which the branch above splits: the birth, or more where a branch was handed up. For each
+    position of the order, point_branch is the branch that it falls off and leaving the height at which.
     """
     nodes = height.shape[0]
     branch = np.empty(nodes, np.int64)
     fallen = np.full(nodes, np.inf)  # height at which rows joined what they are in; infinite where they are followed on
     out_parent[0] = -1
     out_birth[0] = np.inf
+    out_split[0] = np.inf
     out_node[0] = nodes - 1
     branch[nodes - 1] = 0
     count = 1
     for v in range(nodes - 2, -1, -1):
         u = parent[v]
         branch[v] = branch[u]
-        if closed[v]:
+        if real[v]:
             out_parent[count] = branch[u]
             out_birth[count] = height[u]
+            out_split[count] = fallen[u] if fallen[u] < np.inf else height[u]
             out_node[count] = v
             branch[v] = count
             count += 1

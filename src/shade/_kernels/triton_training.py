@@ -139,14 +139,14 @@ def squared_distances(x: torch.Tensor) -> torch.Tensor:
     return squared
 
 
-def batch_orders(squared: torch.Tensor, min_points: int) -> tuple[torch.Tensor, torch.Tensor]:
+def batch_orders(squared: torch.Tensor, min_samples: int) -> tuple[torch.Tensor, torch.Tensor]:
     """Prim's order and steps of each batch from its matrix of squared distances, all batches in one launch."""
     batches, size, _ = squared.shape
     block = triton.next_power_of_2(size)
     core = squared.new_empty(batches, size)
     order = torch.empty(batches, size, dtype=torch.int64, device=squared.device)
     steps = squared.new_empty(batches, size)
-    _core_kernel[(batches * size,)](squared, core, size, K=min(min_points, size), BLOCK=block, num_warps=1)
+    _core_kernel[(batches * size,)](squared, core, size, K=min(min_samples, size), BLOCK=block, num_warps=1)
     _prim_kernel[(batches,)](squared, core, order, steps, size, BLOCK=block, num_warps=1 if block <= 1024 else 4)
     return order, steps
 

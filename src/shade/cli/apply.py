@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shade._errors import DataError, ModelFileError, ShadeError
+from shade._base.errors import DataError, ModelFileError, ShadeError
 from shade.cli.arguments import (
     DataArgument,
     JsonOption,
@@ -26,7 +26,7 @@ from shade.cli.options import DATA, with_options
 from shade.cli.output import LABELS_NAME, check_table_name, new_folder, write_table, writing
 
 if TYPE_CHECKING:
-    from shade._arrays import AnyArray
+    from shade._base.arrays import AnyArray
     from shade.data import Samples
 
 
@@ -73,12 +73,14 @@ def transform(
 
 def recluster(
     model: ModelArgument,
-    n_clusters: Annotated[int | None, typer.Option(help="The most stable clustering with so many clusters.")] = None,
-    min_points: Annotated[int | None, typer.Option(help="Build the tree anew for another density.")] = None,
-    min_cluster_size: Annotated[int | None, typer.Option(help="Fewest rows of a branch of the tree.")] = None,
-    distance: Annotated[float | None, typer.Option(help="Cut the tree at a distance, as DBSCAN* does.")] = None,
-    noise: Annotated[
-        str | None, typer.Option(help="Which rows are noise: embedding, data or outliers, as in shade fit.")
+    n_clusters: Annotated[int | None, typer.Option(help="Number of clusters.")] = None,
+    cut_distance: Annotated[float | None, typer.Option(help="Cut the tree at a distance, as DBSCAN* does.")] = None,
+    min_samples: Annotated[
+        int | None, typer.Option(help="Estimate the density anew, with another number of neighbours.")
+    ] = None,
+    min_cluster_size: Annotated[int | None, typer.Option(help="Minimum number of rows of a branch.")] = None,
+    between_noise: Annotated[
+        bool | None, typer.Option(help="Whether rows between clusters are noise or belong to the nearest cluster.")
     ] = None,
     output: Annotated[
         Path | None,
@@ -94,11 +96,13 @@ def recluster(
     from shade.data.samples import counted
 
     asked = {
-        "n_clusters": n_clusters, "min_points": min_points, "min_cluster_size": min_cluster_size, "distance": distance,
-        "noise": noise,
+        "n_clusters": n_clusters, "cut_distance": cut_distance, "min_samples": min_samples,
+        "min_cluster_size": min_cluster_size, "between_noise": between_noise,
     }  # fmt: skip
     if all(value is None for value in asked.values()):
-        raise UsageError("say which clustering: --n-clusters, --min-points, --min-cluster-size, --distance or --noise.")
+        raise UsageError(
+            "say which clustering: --n-clusters, --cut-distance, --min-samples, --min-cluster-size or --between-noise."
+        )
     messages = Messages(quiet=quiet)
     with nullcontext(None) if output is None else new_folder(output, overwrite=overwrite) as folder:
         found = load_model(model)
@@ -130,7 +134,7 @@ def recluster(
 
 def load_model(path: Path) -> Any:
     """Load a model file, or the one in a folder of results."""
-    from shade.loading import load
+    from shade.estimators.loading import load
 
     try:
         return load(path)
@@ -159,7 +163,7 @@ def read_for(model: Any, data: str, options: dict[str, Any], messages: Messages)
     if options["missing"] == "drop-columns":
         raise UsageError("--missing drop-columns is for shade fit: a model needs all its columns.")
     if options["missing"] == "mean":
-        means = getattr(getattr(model, "_standardizer", None), "mean", None)
+        means = getattr(getattr(model, "standardizer_", None), "mean", None)
         if means is None or len(means) != model.n_features_in_ or model.standardize is False:
             raise UsageError("--missing mean needs a model that was standardized by feature. Use --missing drop-rows.")
         options["means"] = means

@@ -21,5 +21,5 @@ TableOption = Annotated[
     Path | None, typer.Option("--output", "-o", help="A csv, npy or parquet file; standard output if left out.")
 ]
 OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace a folder that is not empty.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Answer in JSON.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Write the result as JSON.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Show neither progress nor notes.")]

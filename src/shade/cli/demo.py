@@ -23,7 +23,7 @@ def demo(
     messages = Console(stderr=True, quiet=quiet, highlight=False)
     messages.print(f"Making {samples} points: two linked rings and an S in three dimensions.")
     messages.print("Loading torch and compiling kernels; the first run takes a little longer.")
-    from shade.demo import FILES, run_demo, write_demo
+    from shade.experiments.demo import FILES, run_demo, write_demo
 
     with new_folder(output, overwrite=True, names=FILES) as folder:
         result = run_demo(n_samples=samples, epochs=epochs, seed=seed, verbose=0 if quiet else 1)

@@ -12,7 +12,7 @@ from typing import Any, NoReturn, TypeVar
 
 import typer
 
-from shade._errors import CheckpointError, DataError, DeviceError, ModelFileError, OutputError, ShadeError
+from shade._base.errors import CheckpointError, DataError, DeviceError, ModelFileError, OutputError, ShadeError
 
 DONE, FAILED, USAGE, DATA, MODEL, OUTPUT, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shade._errors import CheckpointError, DataError, DeviceError, MemoryBudgetError, OutputError, ShadeError
-from shade._memory import format_memory, parse_memory
+from shade._base.errors import CheckpointError, DataError, DeviceError, MemoryBudgetError, OutputError, ShadeError
+from shade._base.memory import format_memory, parse_memory
 from shade.cli.arguments import DataArgument, FolderOption, JsonOption, OverwriteOption, QuietOption
 from shade.cli.exit_codes import UsageError
 from shade.cli.messages import Messages
@@ -20,7 +20,7 @@ from shade.cli.output import new_folder, writing
 
 if TYPE_CHECKING:
     from shade.data import Samples
-    from shade.estimator import SHADE
+    from shade.estimators.shade import SHADE
 
 
 @with_options(DATA, MODEL, FITTING)
@@ -62,9 +62,10 @@ def fit(
     _checkpoint_of(output).unlink(missing_ok=True)
     show_results(summary, output, as_json=as_json)
     if summary["n_clusters"] == 1:
-        parts = int(model.structure_tree_.n_leaves[0]) > 1
-        where = f"; shade recluster {output} --n-clusters 2 shows where it would part first" if parts else ""
-        messages.say(f"note: one cluster, as nothing in it stands out clearly{where}")
+        messages.say(
+            "note: only one cluster was found: no part of the data is separated from the rest by a sparser region. "
+            f"'shade recluster {output} --n-clusters 2' shows the most likely split."
+        )
 
 
 def read_and_tell(data: str, options: dict[str, Any], messages: Messages) -> Samples:
@@ -126,14 +127,14 @@ def _tell_of_checkpoint(checkpoint: Path, messages: Messages, before: int = 0) -
 def _train(samples: Samples, parameters: dict[str, Any], fitting: dict[str, Any], messages: Messages) -> SHADE:
     """Fit with progress; what is wrong with parameters is told apart from what is wrong with the data."""
     messages.say("loading torch")
-    from shade.estimator import SHADE
-    from shade.network.resume import check_intervals
+    from shade.estimators.shade import SHADE
+    from shade.training.resume import check_intervals
 
     checkpoint, resume = fitting["checkpoint"], fitting["resume"]
     try:
         progress = None if messages.quiet else messages.progress()
         model = SHADE(**parameters, callbacks=() if progress is None else (progress,))
-        model._check_parameters()
+        model.check_parameters()
         check_intervals(fitting["checkpoint_minutes"], fitting["checkpoint_epochs"])
     except ValueError as error:
         raise error if isinstance(error, DeviceError) else UsageError(str(error)) from None

@@ -6,16 +6,16 @@ from typing import Any
 
 import typer
 
-from shade._errors import ModelFileError
+from shade._base.errors import ModelFileError
 from shade.cli.arguments import JsonOption, ModelArgument
 
 
 def info(model: ModelArgument, as_json: JsonOption = False) -> None:
     """Check a model file and tell what it holds."""
-    from shade._result_folder import model_path
+    from shade._base.result_folder import model_path
     from shade.cli.output import write_json
-    from shade.model_file import read_model_file
-    from shade.saved_state import describe_model
+    from shade.persistence.model_file import read_model_file
+    from shade.persistence.saved_state import describe_model
 
     path = model_path(model)
     try:

@@ -25,6 +25,7 @@ class Parameter:
     kind: str
     default: Any
     help: str
+    for_research: bool = False
 
     @property
     def choices(self) -> list[Any]:
@@ -52,11 +53,13 @@ class Source:
         return {found.name: _to_python(found, options[found.name]) for found in self.parameters}
 
 
+RESEARCH = "Research"  # the panel of "Other Parameters"
+
 # Functions cannot be given on a command line; how much is shown is told by --quiet.
-MODEL = Source("shade.estimator", "SHADE", "Model", ("callbacks", "verbose"))
+MODEL = Source("shade.estimators.shade", "SHADE", "Model", ("callbacks", "verbose"))
 # The checkpoint lies beside the results, and --resume goes on from it.
 FITTING = Source(
-    "shade.estimator", "SHADE.fit", "Model",
+    "shade.estimators.shade", "SHADE.fit", "Model",
     ("X", "y", "checkpoint", "resume"),
 )  # fmt: skip
 # The columns and means of a model are its own, and the memory is that of the fit.
@@ -72,8 +75,10 @@ def documented_parameters(module: str, name: str) -> tuple[Parameter, ...]:
     for part in name.split("."):
         inner = (found for found in node.body if isinstance(found, ast.ClassDef | ast.FunctionDef))
         node = next(found for found in inner if found.name == part)
-    section = re.search(r"Parameters\n-+\n(.*?)(?:\n\n\w|\Z)", ast.get_docstring(node) or "", flags=re.DOTALL)
-    return tuple(_parse(section[1])) if section else ()
+    sections = re.findall(
+        r"(Other )?Parameters\n-+\n(.*?)(?=\n\n\w|\Z)", ast.get_docstring(node) or "", flags=re.DOTALL
+    )
+    return tuple(found for other, section in sections for found in _parse(section, bool(other)))
 
 
 def with_options(*sources: Source) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -86,7 +91,11 @@ def with_options(*sources: Source) -> Callable[[Callable[..., Any]], Callable[..
 
         signature = inspect.signature(command, eval_str=True)
         own = [found for found in signature.parameters.values() if found.kind is not inspect.Parameter.VAR_KEYWORD]
-        made = [_make_option(found, source.panel) for source in sources for found in source.parameters]
+        made = [
+            _make_option(found, RESEARCH if found.for_research else source.panel)
+            for source in sources
+            for found in source.parameters
+        ]
         run.__signature__ = signature.replace(parameters=[*own, *made])  # type: ignore[attr-defined]
         run.__annotations__ = {found.name: found.annotation for found in [*own, *made]}
         return run
@@ -94,14 +103,16 @@ def with_options(*sources: Source) -> Callable[[Callable[..., Any]], Callable[..
     return decorate
 
 
-def _parse(section: str) -> Iterable[Parameter]:
+def _parse(section: str, for_research: bool) -> Iterable[Parameter]:
     for entry in re.split(r"\n(?=\S)", section):
         head, _, body = entry.partition("\n")
         names, _, kind = head.partition(" : ")
         found = re.search(r",? ?default=(.*)$", kind)
         default = ast.literal_eval(found[1]) if found else None
         for name in names.split(", "):
-            yield Parameter(name, kind[: found.start()] if found else kind, default, " ".join(body.split()))
+            yield Parameter(
+                name, kind[: found.start()] if found else kind, default, " ".join(body.split()), for_research
+            )
 
 
 def _make_option(parameter: Parameter, panel: str) -> inspect.Parameter:
@@ -126,8 +137,9 @@ def _type_of(parameter: Parameter) -> tuple[Any, Any, str]:
     if parameter.kind.startswith("collection of str"):
         return list[str], [], flag
     if parameter.kind.startswith("bool"):
-        optional = parameter.default is None
-        return (bool | None, None, f"{flag}/--no-{flag[2:]}") if optional else (bool, parameter.default, flag)
+        if parameter.default is False:
+            return bool, False, flag
+        return bool | None if parameter.default is None else bool, parameter.default, f"{flag}/--no-{flag[2:]}"
     plain = {"int": int, "float": float, "str": str}[re.split(r"\W", parameter.kind, maxsplit=1)[0]]
     return (plain | None if parameter.default is None else plain), parameter.default, flag
 
@@ -155,7 +167,9 @@ def in_options(text: str) -> str:
         name = found["named"] or found["given"]
         if name not in names:
             return found[0]
-        return f"--{name.replace('_', '-')}" + (f" {found['value']}" if found["value"] else "")
+        flag = name.replace("_", "-")
+        switched = {"True": f"--{flag}", "False": f"--no-{flag}"}
+        return switched.get(found["value"] or "True", f"--{flag} {found['value']}")
 
     return re.sub(r"'(?P<named>\w+)'(?!\w)|\b(?P<given>\w+)=(['\"]?)(?P<value>[\w.]+)\3", option, text)
 

@@ -13,11 +13,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shade._errors import OutputError
-from shade._result_folder import MODEL_NAME
+from shade._base.errors import OutputError
+from shade._base.result_folder import MODEL_NAME
 
 if TYPE_CHECKING:
-    from shade._arrays import AnyArray
+    from shade._base.arrays import AnyArray
 
 LABELS_NAME, EMBEDDING_NAME, SUMMARY_NAME = "labels.csv", "embedding.npy", "summary.json"
 REPORT_NAME = "report.html"
@@ -59,7 +59,7 @@ def write_table(columns: Mapping[str, AnyArray], path: Path | None) -> None:
     if path is None:
         sys.stdout.write(_to_csv(columns))
         return
-    from shade._files import write_whole
+    from shade._base.files import write_whole
 
     data = {".csv": lambda: _to_csv(columns).encode(), ".npy": lambda: _to_npy(columns)}.get(path.suffix.lower())
     with writing(path):
@@ -136,7 +136,7 @@ def _to_npy(columns: Mapping[str, AnyArray]) -> bytes:
 
 
 def _to_parquet(columns: Mapping[str, AnyArray]) -> bytes:
-    from shade._extras import need
+    from shade._base.extras import need
 
     arrow, parquet = need("pyarrow", "io", "Writing parquet"), need("pyarrow.parquet", "io", "Writing parquet")
     file = io.BytesIO()

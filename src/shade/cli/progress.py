@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from shade.network.callbacks import (
+from shade.training.callbacks import (
     Callback,
     EpochRecord,
     ProgressBar,

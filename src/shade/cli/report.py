@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from shade._errors import OutputError
-from shade._result_folder import model_path
+from shade._base.errors import OutputError
+from shade._base.result_folder import model_path
 from shade.cli.apply import blaming, load_model, read_for
 from shade.cli.arguments import ModelArgument, QuietOption
 from shade.cli.messages import Messages

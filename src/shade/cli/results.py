@@ -6,7 +6,7 @@ from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shade._result_folder import MODEL_NAME
+from shade._base.result_folder import MODEL_NAME
 from shade.cli.messages import Messages
 from shade.cli.options import MODEL
 from shade.cli.output import (
@@ -19,9 +19,9 @@ from shade.cli.output import (
 )
 
 if TYPE_CHECKING:
-    from shade._arrays import AnyArray
+    from shade._base.arrays import AnyArray
     from shade.data import Samples
-    from shade.estimator import SHADE
+    from shade.estimators.shade import SHADE
 
 
 def labels_table(model: Any, ids: AnyArray) -> dict[str, AnyArray]:
@@ -82,7 +82,7 @@ def write_results(
 
     model.save(folder / MODEL_NAME)
     write_table(labels_table(model, ids), folder / LABELS_NAME)
-    np.save(folder / EMBEDDING_NAME, model._points_as_told)
+    np.save(folder / EMBEDDING_NAME, model.points_)
     write_json(summary, folder / SUMMARY_NAME)
     try:
         from shade.report import write_report  # type: ignore[import-not-found, unused-ignore]

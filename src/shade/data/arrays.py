@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from shade._arrays import AnyArray
-from shade._errors import DataError
-from shade._extras import need
-from shade._memory import check_room
+from shade._base.arrays import AnyArray
+from shade._base.errors import DataError
+from shade._base.extras import need
+from shade._base.memory import check_room
 from shade.data.images import channels_first
 from shade.data.samples import Samples, enumerate_names
 from shade.data.tables import check_names, known_columns

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from shade._arrays import AnyArray, IntArray
-from shade._errors import DataError
+from shade._base.arrays import AnyArray, IntArray
+from shade._base.errors import DataError
 from shade.data.catalogue import DATASETS, DatasetInfo
 
 

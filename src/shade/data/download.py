@@ -12,7 +12,7 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
-from shade._errors import ShadeError
+from shade._base.errors import ShadeError
 
 logger = logging.getLogger(__name__)
 

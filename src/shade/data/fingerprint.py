@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from shade._arrays import AnyArray
+from shade._base.arrays import AnyArray
 
 SLICE_BYTES = 1 << 26
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from shade._arrays import AnyArray
-from shade._errors import DataError
-from shade._extras import need
+from shade._base.arrays import AnyArray
+from shade._base.errors import DataError
+from shade._base.extras import need
 from shade.data.images import channels_first, folder_labels
 from shade.data.samples import Samples, counted
 

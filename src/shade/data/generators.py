@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from shade._arrays import FloatArray, IntArray
-from shade._validation import Real, Whole, check_parameter
+from shade._base.arrays import FloatArray, IntArray
+from shade._base.validation import Real, Whole, check_parameter
 
 RandomState = int | np.random.Generator | np.random.RandomState | None
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from shade._arrays import AnyArray
-from shade._errors import DataError
-from shade._extras import need
-from shade._files import files_in
+from shade._base.arrays import AnyArray
+from shade._base.errors import DataError
+from shade._base.extras import need
+from shade._base.files import files_in
 from shade.data.tables import is_numeric, to_matrix
 
 

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from shade._arrays import AnyArray
-from shade._errors import ShadeWarning
+from shade._base.arrays import AnyArray
+from shade._base.errors import ShadeWarning
 from shade.data.catalogue import DatasetInfo
 from shade.data.datasets import DatasetError, hash_arrays
 from shade.data.download import download_file

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from shade._arrays import FloatArray
-from shade._errors import DataError
-from shade._files import files_in
-from shade._memory import check_room
-from shade._validation import Whole, check_choice, check_parameter
+from shade._base.arrays import FloatArray
+from shade._base.errors import DataError
+from shade._base.files import files_in
+from shade._base.memory import check_room
+from shade._base.validation import Whole, check_choice, check_parameter
 from shade.data.arrays import read_h5ad, read_npy, read_npz, read_zarr, samples_of_array
 from shade.data.frames import VIDEO_SUFFIXES, read_frames
 from shade.data.images import IMAGE_SUFFIXES, read_images
@@ -51,7 +51,9 @@ def read_samples(
     every: int = 1,
     memory: int | None = None,
 ) -> Samples:
-    """Read data to cluster: a table, arrays, pictures or videos. Nothing is left out or made up without being told.
+    """Read data to cluster: a table, arrays, pictures or videos.
+
+    Dropped columns and filled values are reported in `notes`.
 
     Parameters
     ----------
@@ -59,7 +61,7 @@ def read_samples(
         A csv, tsv, parquet, npy, npz, zarr or h5ad file; a folder of parquet files; a folder or zip of images; a video
         or a folder of videos; "-" reads csv from standard input.
     label : str, optional
-        Column with known groups, which are kept apart from the features. For files of arrays the name of another
+        Column with known labels. It is not used for clustering. For files of arrays the name of another
         array or the number of a column; for images and videos "folder", or "file" for the frames of videos.
     id : str, optional
         Column that says what each row is called.
@@ -88,7 +90,7 @@ def read_samples(
     resize : tuple of int, optional
         Width and height to bring pictures to, on the command line 64x48.
     every : int, default=1
-        Take one frame of a video in so many.
+        Read every n-th frame of a video.
     memory : int, optional
         Most bytes to read at once. Rows of parquet files, zarr arrays and folders of images are then left on disk until
         they are used; what can only be read as a whole, and would take more, is refused. If None, what takes more than

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from shade._arrays import AnyArray, IntArray
-from shade._errors import DataError
-from shade._extras import need
-from shade._files import files_in
+from shade._base.arrays import AnyArray, IntArray
+from shade._base.errors import DataError
+from shade._base.extras import need
+from shade._base.files import files_in
 from shade.data.images import IMAGE_SUFFIXES, channels_first, common_mode, files_of, read_pixels, survey
 from shade.data.parquet import ParquetShards
 

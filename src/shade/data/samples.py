@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from shade._arrays import AnyArray, BoolArray, FloatArray
-from shade._errors import DataError
-from shade._extras import need
-from shade._memory import check_room
+from shade._base.arrays import AnyArray, BoolArray, FloatArray
+from shade._base.errors import DataError
+from shade._base.extras import need
+from shade._base.memory import check_room
 
 MISSING = ("refuse", "mean", "drop-rows", "drop-columns")
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from shade._arrays import AnyArray, FloatArray, IntArray, SingleArray
+from shade._base.arrays import AnyArray, FloatArray, IntArray, SingleArray
 
 SLICE_ENTRIES = 1 << 22  # sums are taken over; another number rounds them otherwise
 PIECE_ENTRIES = 1 << 20  # handled at a time where nothing is summed up: little memory, and quick in the cache

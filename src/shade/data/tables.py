@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from shade._arrays import AnyArray
-from shade._errors import DataError, ShadeError
-from shade._extras import need
-from shade._memory import check_room
+from shade._base.arrays import AnyArray
+from shade._base.errors import DataError, ShadeError
+from shade._base.extras import need
+from shade._base.memory import check_room
 from shade.data.samples import Samples, counted, enumerate_names
 
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}

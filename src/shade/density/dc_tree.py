@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from shade._arrays import FloatArray, IntArray
+from shade._base.arrays import FloatArray, IntArray
 from shade._kernels import merge_tree
 from shade.density.spanning_tree import SpanningTree, minimum_spanning_tree
 
@@ -35,7 +35,7 @@ class DCTree:
     Examples
     --------
     >>> from shade.density import DCTree
-    >>> tree = DCTree.from_points([[0.0], [1.0], [3.0], [7.0]], min_points=2)
+    >>> tree = DCTree.from_points([[0.0], [1.0], [3.0], [7.0]], min_samples=2)
     >>> tree.dc_distance(0, 3)
     4.0
     """
@@ -49,20 +49,20 @@ class DCTree:
 
     @classmethod
     def from_points(
-        cls, X: object, min_points: int = 5, *, algorithm: str = "auto", n_jobs: int | None = None, device: str = "cpu"
+        cls, X: object, min_samples: int = 5, *, algorithm: str = "auto", n_jobs: int | None = None, device: str = "cpu"
     ) -> DCTree:
         """Build the tree of some points.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-        min_points : int, default=5
+        min_samples : int, default=5
             How many points, itself included, a point's core distance reaches.
         algorithm, n_jobs, device
             As in :func:`minimum_spanning_tree`.
         """
         return cls.from_spanning_tree(
-            minimum_spanning_tree(X, min_points, algorithm=algorithm, n_jobs=n_jobs, device=device)
+            minimum_spanning_tree(X, min_samples, algorithm=algorithm, n_jobs=n_jobs, device=device)
         )
 
     @classmethod
@@ -140,6 +140,20 @@ class DCTree:
         steps = np.empty(len(positions))
         merge_tree.consecutive_distances(self.range_maxima, positions, steps)
         return self.order[positions], steps
+
+    def mean_distance(self) -> float:
+        """Mean dc-distance over all pairs of rows."""
+        sizes = np.concatenate([np.ones(self.n_points), self.size])
+        pairs = sizes[self.left] * sizes[self.right]
+        return float(pairs @ self.height / pairs.sum())
+
+    def among(self, rows: IntArray) -> DCTree:
+        """The tree of some rows, in ascending order, by their dc-distances over all."""
+        if len(rows) == self.n_points:
+            return self
+        ordered, steps = self.sort_batch(rows)
+        along = np.searchsorted(rows, ordered)
+        return DCTree.from_spanning_tree(SpanningTree(np.column_stack([along[:-1], along[1:]]), steps[1:]))
 
     def reachability_plot(self) -> tuple[IntArray, FloatArray]:
         """Rows in the order of the plot, and the reachability of each: the OPTICS plot for an unlimited radius."""

@@ -15,7 +15,7 @@ FEW_COLUMNS = 32
 BLOCK_ENTRIES = 1 << 28
 
 
-def device_targets_of_batches(samples: torch.Tensor, min_points: int, *, mean_edge: bool) -> DeviceTargets:
+def device_targets_of_batches(samples: torch.Tensor, min_samples: int, *, mean_edge: bool) -> DeviceTargets:
     """Steps from the tree of each batch."""
     flat = samples.flatten(1)
 
@@ -23,7 +23,7 @@ def device_targets_of_batches(samples: torch.Tensor, min_points: int, *, mean_ed
         _count, size = rows.shape
         at_a_time = max(1, BLOCK_ENTRIES // (size * max(size, flat.shape[1])))
         parts = [
-            triton_training.batch_orders(_squared_distances(flat[part]), min_points)
+            triton_training.batch_orders(_squared_distances(flat[part]), min_samples)
             for part in torch.split(rows, at_a_time)
         ]
         order = torch.cat([part[0] for part in parts])

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from shade._arrays import FloatArray, IntArray
+from shade._base.arrays import FloatArray, IntArray
 from shade._kernels import boruvka, triton_tree
 from shade.density.spanning_tree import BoruvkaRounds, SpanningTree
 
@@ -18,7 +18,7 @@ FEW_COLUMNS = 32  # up to here tiles of distances are computed within the kernel
 BLOCK_ENTRIES = 1 << 28  # scalar products held at a time: 2 GB
 
 
-def spanning_tree_on_device(points: FloatArray, min_points: int, device: torch.device) -> SpanningTree:
+def spanning_tree_on_device(points: FloatArray, min_samples: int, device: torch.device) -> SpanningTree:
     """Minimum spanning tree under mutual reachability."""
     # Around the median, where most points are, float32 is finest, however far the outliers; scaled, squares stay in
     # its range. What is lost is seen in the weights only where points are closer than it can tell.
@@ -32,7 +32,7 @@ def spanning_tree_on_device(points: FloatArray, min_points: int, device: torch.d
     else:
         indices = torch.arange(len(points), device=device)
         search = _ProductSearch(centred)
-    core, nearest = search.core_distances(min_points)
+    core, nearest = search.core_distances(min_samples)
     rounds = BoruvkaRounds(core.double().cpu().numpy(), alone=True)
     n = len(points)
     partner = torch.empty(n, dtype=torch.int64, device=device)
@@ -48,7 +48,7 @@ def spanning_tree_on_device(points: FloatArray, min_points: int, device: torch.d
         rounds.reach[rows] = reach[on_device].double().cpu().numpy()
         rounds.finish()
     order = indices.cpu().numpy()
-    return _measure(points, rounds.tree(order).edges, order, nearest.cpu().numpy(), min_points)
+    return _measure(points, rounds.tree(order).edges, order, nearest.cpu().numpy(), min_samples)
 
 
 def spatial_order(points: torch.Tensor) -> torch.Tensor:
@@ -81,8 +81,8 @@ class _TileSearch:
     def __init__(self, points: torch.Tensor) -> None:
         self.tiles = triton_tree.Tiles.from_points(points)
 
-    def core_distances(self, min_points: int) -> tuple[torch.Tensor, torch.Tensor]:
-        return triton_tree.nearest_of_points(self.tiles, min_points)
+    def core_distances(self, min_samples: int) -> tuple[torch.Tensor, torch.Tensor]:
+        return triton_tree.nearest_of_points(self.tiles, min_samples)
 
     def search(
         self, core: torch.Tensor, component: torch.Tensor, bound: torch.Tensor, rows: torch.Tensor,
@@ -102,12 +102,12 @@ class _ProductSearch:
     def _products(self, rows: torch.Tensor) -> torch.Tensor:
         return self.points[rows] @ self.points.T
 
-    def core_distances(self, min_points: int) -> tuple[torch.Tensor, torch.Tensor]:
+    def core_distances(self, min_samples: int) -> tuple[torch.Tensor, torch.Tensor]:
         n = len(self.points)
         core = torch.zeros_like(self.norms, dtype=torch.float32)
         nearest = torch.arange(n, device=core.device)
         for rows in torch.split(torch.arange(n, device=core.device), self.rows_at_a_time):
-            triton_tree.nearest_of_products(self._products(rows), self.norms, rows, core, nearest, min_points)
+            triton_tree.nearest_of_products(self._products(rows), self.norms, rows, core, nearest, min_samples)
         return core, nearest
 
     def search(
@@ -118,10 +118,10 @@ class _ProductSearch:
             triton_tree.search_products(self._products(part), self.norms, core, component, bound, part, partner, reach)
 
 
-def _measure(points: FloatArray, edges: IntArray, order: IntArray, nearest: IntArray, min_points: int) -> SpanningTree:
+def _measure(points: FloatArray, edges: IntArray, order: IntArray, nearest: IntArray, min_samples: int) -> SpanningTree:
     """Weights of the edges in float64, from the neighbours that gave the core distances."""
     core = np.zeros(len(points))
-    if min_points > 1:
+    if min_samples > 1:
         boruvka.pair_distances(points, order, order[nearest], core)
         core[order] = core.copy()
     weights = np.empty(len(edges))

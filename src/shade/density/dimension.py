@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import numpy as np
 
-from shade._arrays import FloatArray
+from shade._base.arrays import AnyArray, FloatArray, IntArray
+from shade.density.order import canonical_order
 from shade.density.search import make_search
 
 FEW, MANY = 10, 100  # neighbours: within a small cluster, which may be a line, and beyond it
 SHARE = 0.25  # of the points that MANY may be: the farthest of all tell the extent of the data, not its dimension
 MOST_QUERIES = 500  # their mean is known to two parts in a hundred, which is enough
+ENOUGH_ROWS = 20_000  # to tell how many dimensions all of them fill
 MOST_ENTRIES = 1e9  # differences taken: a second or two; fewer queries for many or wide rows
+
+
+def dimension_of_rows(points: AnyArray, rows: IntArray | None = None, n_jobs: int | None = None) -> float:
+    """The number of dimensions that some rows fill, or all; of many, a sample is looked at."""
+    some = points if rows is None or len(rows) == len(points) else points[rows]
+    if len(some) > ENOUGH_ROWS:
+        sample = np.random.default_rng(0).permutation(len(some))[:ENOUGH_ROWS]
+        some = some[canonical_order(some)[np.sort(sample)]]
+    return intrinsic_dimension(some.astype(np.float64, copy=False), n_jobs)
 
 
 def intrinsic_dimension(points: FloatArray, n_jobs: int | None = None) -> float:
@@ -25,7 +36,7 @@ def intrinsic_dimension(points: FloatArray, n_jobs: int | None = None) -> float:
     if few < 3:
         return 1.0
     wanted = int(np.clip(MOST_ENTRIES / points.size, 20, MOST_QUERIES))
-    queries = points[:: -(-len(points) // wanted)]
+    queries = points if len(points) <= wanted else points[canonical_order(points)[:: -(-len(points) // wanted)]]
     _, squared = make_search(points).nearest(queries, max(few, many) + 1, n_jobs)
     squared = squared[squared[:, 1] > 0, 1:]
     if len(squared) == 0:

@@ -6,35 +6,47 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from shade._arrays import FloatArray, IntArray
+from shade._base.arrays import FloatArray, IntArray
 from shade._kernels.merge_tree import find_root
+from shade.density.order import canonical_order
 from shade.density.spanning_tree import SpanningTree, minimum_spanning_tree
 
 
 def grouped_spanning_tree(
-    points: FloatArray, groups: IntArray, min_points: int, *, n_jobs: int | None = None, device: str = "cpu"
+    points: FloatArray,
+    groups: IntArray,
+    min_samples: int,
+    known: SpanningTree | None = None,
+    *,
+    n_jobs: int | None = None,
+    device: str = "cpu",
 ) -> SpanningTree:
-    """The minimum spanning tree of each group of at least `min_points` rows, joined by edges between groups.
+    """The minimum spanning tree of each group of at least `min_samples` rows, joined by edges between groups.
 
     These are the shortest, and where groups mix they are made longer than all edges within both, so that each group is
     a branch of the tree. Where each is one already, the tree of all rows is that tree: no row then has one of another
     group among the neighbours that make its core distance. Rows of group −1 belong nowhere: they join an octave above
-    everything, a row at a time.
+    everything, a row at a time. `known` is the tree of the same rows without groups, where it was built before.
     """
-    outside = np.flatnonzero(groups < 0)
-    if len(outside) == 0 and not groups.any():
-        return minimum_spanning_tree(points, min_points, n_jobs=n_jobs, device=device)
 
     def tree_of(rows: IntArray) -> SpanningTree:
-        tree = minimum_spanning_tree(points[rows], min_points, n_jobs=n_jobs, device=device)
-        return SpanningTree(rows[tree.edges], tree.weights)
+        ordered = rows[canonical_order(points[rows])]
+        tree = minimum_spanning_tree(points[ordered], min_samples, n_jobs=n_jobs, device=device)
+        return SpanningTree(ordered[tree.edges], tree.weights)
 
+    outside = np.flatnonzero(groups < 0)
     by_group = np.argsort(groups, kind="stable")[len(outside) :]
-    across = tree_of(np.sort(by_group))
+    if known is None:
+        across = tree_of(np.sort(by_group))
+    else:
+        within = (groups[known.edges] >= 0).all(axis=1)
+        across = SpanningTree(known.edges[within], known.weights[within])
     parts = [across]
     if not _are_branches(groups, across):
         parts = [tree_of(rows) for rows in np.split(by_group, np.cumsum(np.bincount(groups[by_group]))[:-1])]
         parts.append(_joining_edges(across, groups, parts))
+    if len(outside) == 0 and len(parts) == 1:
+        return across
     edges, weights = np.vstack([part.edges for part in parts]), np.concatenate([part.weights for part in parts])
     above = np.column_stack([np.full(len(outside), by_group.min()), outside])
     return SpanningTree(np.vstack([edges, above]), np.append(weights, np.full(len(outside), 2.0 * weights.max())))

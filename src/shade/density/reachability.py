@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from shade._arrays import FloatArray
+from shade._base.arrays import FloatArray
+from shade._base.validation import check_min_samples, check_points
 from shade._kernels import prim
-from shade._validation import check_min_points, check_points
 from shade.density.search import AllPairs, KDTree, ProductBlocks, choose_algorithm
 
 
-def core_distances(X: object, min_points: int = 5, *, n_jobs: int | None = None) -> FloatArray:
-    """Distance from each point to its `min_points`-th nearest point, the point itself included.
+def core_distances(X: object, min_samples: int = 5, *, n_jobs: int | None = None) -> FloatArray:
+    """Distance from each point to its `min_samples`-th nearest point, the point itself included.
 
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
-    min_points : int, default=5
+    min_samples : int, default=5
         With 1 all core distances are zero.
     n_jobs : int, optional
         Number of threads; all cores if None.
@@ -28,30 +28,30 @@ def core_distances(X: object, min_points: int = 5, *, n_jobs: int | None = None)
     Examples
     --------
     >>> from shade.density import core_distances
-    >>> core_distances([[0.0], [1.0], [3.0], [7.0]], min_points=2)
+    >>> core_distances([[0.0], [1.0], [3.0], [7.0]], min_samples=2)
     array([1., 1., 2., 4.])
     """
     points = check_points(X)
-    check_min_points(min_points, len(points), smallest=1)
+    check_min_samples(min_samples, len(points), smallest=1)
     algorithm = choose_algorithm(*points.shape)
     if algorithm == "kd_tree":
         tree = KDTree.from_points(points)
         core = np.empty(len(points))
-        core[tree.indices] = tree.core_distances(min_points, n_jobs)
+        core[tree.indices] = tree.core_distances(min_samples, n_jobs)
     elif algorithm == "blocks":
-        core = ProductBlocks.from_points(points).core_distances(min_points, n_jobs)
+        core = ProductBlocks.from_points(points).core_distances(min_samples, n_jobs)
     else:
-        core = AllPairs.from_points(points).core_distances(min_points, n_jobs)
+        core = AllPairs.from_points(points).core_distances(min_samples, n_jobs)
     return np.sqrt(core)
 
 
-def mutual_reachability(X: object, min_points: int = 5, *, indices: object = None) -> FloatArray:
+def mutual_reachability(X: object, min_samples: int = 5, *, indices: object = None) -> FloatArray:
     """Matrix of mutual-reachability distances among some points, zero on the diagonal.
 
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
-    min_points : int, default=5
+    min_samples : int, default=5
     indices : array-like of int, optional
         The points to compare; core distances still come from all of X. All points if None: mind the n × n result.
 
@@ -60,7 +60,7 @@ def mutual_reachability(X: object, min_points: int = 5, *, indices: object = Non
     ndarray of shape (len(indices), len(indices))
     """
     points = check_points(X)
-    core = core_distances(points, min_points)
+    core = core_distances(points, min_samples)
     chosen = np.arange(len(points)) if indices is None else np.asarray(indices)
     columns = np.ascontiguousarray(points[chosen].T)
     result = np.empty((len(chosen), len(chosen)))

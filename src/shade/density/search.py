@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from shade._arrays import FloatArray, IntArray, SingleArray
-from shade._distributed import reduce_max, share_of
+from shade._base.arrays import FloatArray, IntArray, SingleArray
+from shade._base.parallel import run_chunks
+from shade._base.ranks import reduce_max, share_of
 from shade._kernels import blocks, kd_tree, prim
 from shade._kernels.lanes import LANES, LEAF
-from shade._parallel import run_chunks
 
 SAMPLE = 1024  # points that stand for all where nothing exact is asked for
 BLOCK_ENTRIES = 1 << 22  # scalar products held at a time: 32 MB

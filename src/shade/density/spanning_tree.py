@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shade._arrays import FloatArray, IntArray
-from shade._distributed import arrays_from_first, bytes_from_first, rank_and_world, reduce_max
-from shade._errors import ShadeWarning
+from shade._base.arrays import FloatArray, IntArray
+from shade._base.errors import ShadeWarning
+from shade._base.parallel import run_chunks
+from shade._base.ranks import arrays_from_first, bytes_from_first, rank_and_world, reduce_max
+from shade._base.validation import check_choice, check_min_samples, check_points
 from shade._kernels import boruvka, prim
-from shade._parallel import run_chunks
-from shade._validation import check_choice, check_min_points, check_points
 from shade.density.search import AllPairs, KDTree, ProductBlocks, choose_algorithm
 
 WORTH_A_DEVICE = 2048  # rows from which moving the data pays
@@ -42,14 +42,14 @@ class SpanningTree:
 
 
 def minimum_spanning_tree(
-    X: object, min_points: int = 5, *, algorithm: str = "auto", n_jobs: int | None = None, device: str = "cpu"
+    X: object, min_samples: int = 5, *, algorithm: str = "auto", n_jobs: int | None = None, device: str = "cpu"
 ) -> SpanningTree:
     """Minimum spanning tree of the complete graph under mutual reachability.
 
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
-    min_points : int, default=5
+    min_samples : int, default=5
     algorithm : {"auto", "prim", "kd_tree", "blocks"}, default="auto"
         All are exact. "prim" is for small data, "kd_tree" for few columns, "blocks" for many.
     n_jobs : int, optional
@@ -65,30 +65,30 @@ def minimum_spanning_tree(
     Examples
     --------
     >>> from shade.density import minimum_spanning_tree
-    >>> sorted(minimum_spanning_tree([[0.0], [1.0], [3.0], [7.0]], min_points=2).weights.tolist())
+    >>> sorted(minimum_spanning_tree([[0.0], [1.0], [3.0], [7.0]], min_samples=2).weights.tolist())
     [1.0, 2.0, 4.0]
     """
     points = check_points(X)
-    check_min_points(min_points, len(points), smallest=1)
+    check_min_samples(min_samples, len(points), smallest=1)
     check_choice("algorithm", algorithm, ALGORITHMS)
     if algorithm == "auto" and device.startswith("cuda") and len(points) >= WORTH_A_DEVICE:
-        tree = _try_device(points, min_points, device) if rank_and_world()[0] == 0 else None
+        tree = _try_device(points, min_samples, device) if rank_and_world()[0] == 0 else None
         if bytes_from_first(b"built" if tree is not None else b""):
             return _tree_of_first(tree, len(points))
     if algorithm == "auto":
         algorithm = choose_algorithm(*points.shape)
     build = {"prim": _prim, "kd_tree": _boruvka_in_kd_tree, "blocks": _boruvka_in_blocks}[algorithm]
-    return build(points, min_points, n_jobs)
+    return build(points, min_samples, n_jobs)
 
 
-def _try_device(points: FloatArray, min_points: int, device: str) -> SpanningTree | None:
+def _try_device(points: FloatArray, min_samples: int, device: str) -> SpanningTree | None:
     """The tree from a CUDA device, or None, with a warning, where its kernels cannot run."""
     try:
         import torch
 
         from shade.density.device_tree import spanning_tree_on_device
 
-        return spanning_tree_on_device(points, min_points, torch.device(device))
+        return spanning_tree_on_device(points, min_samples, torch.device(device))
     except Exception as error:  # a missing compiler, too little memory, an old driver: the CPU can still do it
         warnings.warn(
             f"The spanning tree is built on the CPU, since {device!r} could not: {type(error).__name__}: {error}",
@@ -106,9 +106,9 @@ def _tree_of_first(tree: SpanningTree | None, n_points: int) -> SpanningTree:
     return tree
 
 
-def _prim(points: FloatArray, min_points: int, n_jobs: int | None) -> SpanningTree:
+def _prim(points: FloatArray, min_samples: int, n_jobs: int | None) -> SpanningTree:
     pairs = AllPairs.from_points(points)
-    core = pairs.core_distances(min_points, n_jobs)
+    core = pairs.core_distances(min_samples, n_jobs)
     edges = len(points) - 1
     tails, heads, weights = np.empty(edges, np.int64), np.empty(edges, np.int64), np.empty(edges)
     prim.spanning_tree(pairs.columns, points, core, tails, heads, weights)
@@ -164,9 +164,9 @@ class BoruvkaRounds:
         return SpanningTree(edges if indices is None else indices[edges], np.sqrt(self.weights))
 
 
-def _boruvka_in_kd_tree(points: FloatArray, min_points: int, n_jobs: int | None) -> SpanningTree:
+def _boruvka_in_kd_tree(points: FloatArray, min_samples: int, n_jobs: int | None) -> SpanningTree:
     tree = KDTree.from_points(points, n_jobs)
-    neighbours, distances = tree.neighbours(min_points, n_jobs)
+    neighbours, distances = tree.neighbours(min_samples, n_jobs)
     core = distances[:, -1].copy()
     del distances
     node_core = tree.smallest_in_nodes(core)
@@ -186,9 +186,9 @@ def _boruvka_in_kd_tree(points: FloatArray, min_points: int, n_jobs: int | None)
     return rounds.tree(tree.indices)
 
 
-def _boruvka_in_blocks(points: FloatArray, min_points: int, n_jobs: int | None) -> SpanningTree:
+def _boruvka_in_blocks(points: FloatArray, min_samples: int, n_jobs: int | None) -> SpanningTree:
     blocks = ProductBlocks.from_points(points)
-    core = blocks.core_distances(min_points, n_jobs)
+    core = blocks.core_distances(min_samples, n_jobs)
     rounds = BoruvkaRounds(core)
     while rounds.unfinished:
         rounds.begin()

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from shade._arrays import FloatArray, IntArray, SingleArray
+from shade._base.arrays import FloatArray, IntArray, SingleArray
 from shade._kernels import prim
 from shade.density.dc_tree import DCTree
 
@@ -35,7 +35,7 @@ class Matrices(threading.local):
         return self._matrices[n]
 
 
-def batch_order(points: SingleArray, min_points: int, matrices: Matrices | None = None) -> tuple[IntArray, FloatArray]:
+def batch_order(points: SingleArray, min_samples: int, matrices: Matrices | None = None) -> tuple[IntArray, FloatArray]:
     """Prim's order of a batch, and the dc-distance of each point to the one before it (0 for the first)."""
     n, columns = points.shape
     squared = (matrices or Matrices()).of_size(n)
@@ -48,16 +48,16 @@ def batch_order(points: SingleArray, min_points: int, matrices: Matrices | None 
         np.matmul(points, points.T, out=squared)
         prim.distances_from_products(squared)
     order, steps = np.empty(n, np.int64), np.empty(n)
-    prim.batch_order(squared, min_points, order, steps)
+    prim.batch_order(squared, min_samples, order, steps)
     return order, steps
 
 
-def targets_of_batches(samples: SingleArray, min_points: int, *, mean_edge: bool) -> Targets:
+def targets_of_batches(samples: SingleArray, min_samples: int, *, mean_edge: bool) -> Targets:
     """Steps from the tree of each batch, in the unit of the data or of the batch's mean edge."""
     matrices = Matrices()
 
     def targets(rows: IntArray) -> tuple[IntArray, FloatArray]:
-        order, steps = batch_order(samples[rows], min_points, matrices)
+        order, steps = batch_order(samples[rows], min_samples, matrices)
         # The first step is 0 and no edge.
         return rows[order], steps / _positive(steps.sum() / max(1, len(steps) - 1)) if mean_edge else steps
 

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shade._arrays import AnyArray, IntArray, SingleArray
-from shade._parallel import resolve_device
+from shade._base.arrays import AnyArray, IntArray, SingleArray
+from shade._base.parallel import resolve_device
 from shade.experiments.samples import BenchmarkSamples
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def load_clustpy() -> Any:
         warnings.simplefilter("ignore")
         deep = importlib.import_module("clustpy.deep")
         module = importlib.import_module("clustpy.deep.dipdeck")
-    module._DipDECK_Module.to_device = _move_dipdeck
+    module._DipDECK_Module.to_device = _move_dipdeck  # noqa: SLF001 (another package, which has no other door)
     return deep
 
 
@@ -126,7 +126,7 @@ def _settings_of(name: str, samples: BenchmarkSamples) -> dict[str, Any]:
         settings["n_clusters"] = samples.n_clusters
     if name == "SHADE":
         # Its defaults apart from the tree: the paper trains on the trees of the batches.
-        return {**settings, "min_points": MIN_POINTS, "clustering_epochs": EPOCHS, "use_complete_dc_tree": False}
+        return {**settings, "min_samples": MIN_POINTS, "clustering_epochs": EPOCHS, "use_complete_dc_tree": False}
     settings["pretrain_epochs"] = PRETRAIN_EPOCHS
     if name != "DDC":  # clusters once, after the autoencoder is trained
         settings["clustering_epochs"] = EPOCHS

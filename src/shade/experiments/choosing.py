@@ -10,7 +10,7 @@ from math import comb
 import numpy as np
 from sklearn.metrics import adjusted_rand_score
 
-from shade._arrays import FloatArray, IntArray
+from shade._base.arrays import FloatArray, IntArray
 from shade.experiments.store import Run, RunStore, unpack_labels
 from shade.experiments.tables import lay_out
 

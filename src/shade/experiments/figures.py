@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shade._arrays import AnyArray, FloatArray
-from shade._errors import ShadeError
-from shade.demo import SETTINGS
+from shade._base.arrays import AnyArray, FloatArray
+from shade._base.errors import ShadeError
 from shade.density.dc_tree import DCTree
 from shade.experiments.baselines import load_clustpy
+from shade.experiments.demo import SETTINGS
 from shade.experiments.methods import Method, run_method
 from shade.experiments.samples import THREE_CLUSTERS, load_samples
 from shade.experiments.store import RunStore, unpack_labels

@@ -42,7 +42,7 @@ def measure_run(
         outcome = run_method(method, samples, seed, device, n_jobs)
         facts |= {"seconds": time.perf_counter() - started, **watch.read()}
         # The index is told for one density, so that runs with different ones can be compared.
-        same = method.parameters.get("min_points", MIN_POINTS) == MIN_POINTS
+        same = method.parameters.get("min_samples", MIN_POINTS) == MIN_POINTS
         facts |= _measure(samples, outcome, outcome.tree if same else None)
     except Exception as error:  # a baseline may fail in any way; that it did is a result
         facts |= {"failure": f"{type(error).__name__}: {error}", "seconds": time.perf_counter() - started}
@@ -60,7 +60,7 @@ def _measure(samples: BenchmarkSamples, outcome: Outcome, tree: DCTree | None) -
         **asdict(agreement),
         **over_links,
         "dcsi": dcsi_score(embedding, samples.y, squared=True),
-        "disco": disco_score(embedding, outcome.labels, min_points=MIN_POINTS, tree=tree),
+        "disco": disco_score(embedding, outcome.labels, min_samples=MIN_POINTS, tree=tree),
         "labels": pack_labels(outcome.labels),
         "assigned": pack_labels(outcome.assigned),
     }
@@ -110,7 +110,7 @@ def _versions() -> str:
 
 
 def _name_device(device: str) -> str:
-    from shade._parallel import resolve_device
+    from shade._base.parallel import resolve_device
 
     resolved = resolve_device(device)
     if resolved.type == "cuda":

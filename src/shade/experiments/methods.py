@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from shade import PAPER
-from shade._arrays import AnyArray, IntArray
-from shade._errors import ShadeError, ShadeWarning
+from shade._base.arrays import AnyArray, IntArray
+from shade._base.errors import ShadeError, ShadeWarning
+from shade.clustering.assignment import assign_nearest
 from shade.density.dc_tree import DCTree
 from shade.experiments.baselines import run_clustpy, run_hdbscan
 from shade.experiments.samples import BenchmarkSamples
-from shade.stability.assignment import assign_nearest
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ def _shade(settings: Mapping[str, Any], *, links: bool = False) -> Recipe:
     def run(
         samples: BenchmarkSamples, parameters: Mapping[str, Any], seed: int, device: str, n_jobs: int | None
     ) -> Outcome:
-        from shade.estimator import SHADE
+        from shade.estimators.shade import SHADE
 
         chosen = {**settings, "standardize": samples.standardize, **parameters}
         model = SHADE(**chosen, random_state=seed, device=device, n_jobs=n_jobs)

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
-from shade._errors import ShadeError
-from shade._parallel import count_threads
+from shade._base.errors import ShadeError
+from shade._base.parallel import count_threads
 from shade.experiments.measuring import measure_run
 from shade.experiments.methods import METHODS, Method
 from shade.experiments.samples import cost_of

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from shade._arrays import AnyArray, IntArray, SingleArray
+from shade._base.arrays import AnyArray, IntArray, SingleArray
 from shade.data import load_dataset, make_densired, make_three_clusters
 from shade.data.datasets import data_folder, find_dataset
 from shade.data.standardize import Standardizer

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from shade._arrays import IntArray
+from shade._base.arrays import IntArray
 
 
 @dataclass(frozen=True)

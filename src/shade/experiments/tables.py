@@ -13,7 +13,7 @@ from importlib.resources import files
 
 import numpy as np
 
-from shade._errors import ShadeError
+from shade._base.errors import ShadeError
 from shade.data import DATASETS
 from shade.experiments.methods import Method
 from shade.experiments.samples import DIMENSION_SWEEP, NOISE_SWEEP, is_at_hand
@@ -94,7 +94,7 @@ TABLES: dict[str, Table] = {
             ("optdigits", "usps", "mnist", "fmnist", "kmnist"),
             _COMPARED,
         ),
-        Table("ablation_mu", "SHADE with different mu", _ABLATED, _vary("min_points", "mu", range(3, 8))),
+        Table("ablation_mu", "SHADE with different mu", _ABLATED, _vary("min_samples", "mu", range(3, 8))),
         Table(
             "ablation_batch_size",
             "SHADE with different batch sizes",

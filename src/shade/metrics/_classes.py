@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from shade._arrays import AnyArray, FloatArray, IntArray
-from shade._validation import check_points
+from shade._base.arrays import AnyArray, FloatArray, IntArray
+from shade._base.validation import check_points
 
 
 def check_labels(labels: object, n: int) -> AnyArray:

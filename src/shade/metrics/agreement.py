@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
-from shade._arrays import AnyArray, IntArray
+from shade._base.arrays import AnyArray, IntArray
 
 
 @dataclass(frozen=True)

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from shade._arrays import FloatArray
-from shade._validation import Whole, check_parameter
+from shade._base.arrays import FloatArray
+from shade._base.validation import Whole, check_parameter
 from shade.density.reachability import core_distances
 from shade.density.search import make_search
 from shade.density.spanning_tree import minimum_spanning_tree
 from shade.metrics._classes import split_classes
 
 
-def dcsi_score(X: object, labels: object, *, min_points: int = 5, squared: bool = False) -> float:
+def dcsi_score(X: object, labels: object, *, min_samples: int = 5, squared: bool = False) -> float:
     """Density cluster separability index (Gauss, Scheipl and Herrmann, 2023): 1 is best, 0 worst.
 
-    Core points of a class are those with `min_points` others of their class within the median distance of its points
-    to their 2 · `min_points`-th neighbour in the class. For two classes, s is the least distance between core points
+    Core points of a class are those with `min_samples` others of their class within the median distance of its points
+    to their 2 · `min_samples`-th neighbour in the class. For two classes, s is the least distance between core points
     of one and the other, and c the longest edge in the minimum spanning trees of either's core points. The index is
     the mean of s / (s + c) over all pairs of classes.
 
@@ -25,7 +25,7 @@ def dcsi_score(X: object, labels: object, *, min_points: int = 5, squared: bool 
     X : array-like of shape (n_samples, n_features)
     labels : array-like of int of shape (n_samples,)
         Classes. Negative labels are noise and left out, as are classes of one point.
-    min_points : int, default=5
+    min_samples : int, default=5
         How many others a core point has around it.
     squared : bool, default=False
         Whether distances are squared, as in the published program of the SHADE paper: its figures are of this kind.
@@ -38,14 +38,14 @@ def dcsi_score(X: object, labels: object, *, min_points: int = 5, squared: bool 
     Examples
     --------
     >>> from shade.metrics import dcsi_score
-    >>> dcsi_score([[0.0], [1.0], [4.0], [5.0]], [0, 0, 1, 1], min_points=1)
+    >>> dcsi_score([[0.0], [1.0], [4.0], [5.0]], [0, 0, 1, 1], min_samples=1)
     0.75
     """
-    check_parameter("min_points", min_points, Whole(1), "dcsi_score")
+    check_parameter("min_samples", min_samples, Whole(1), "dcsi_score")
     points, classes = split_classes(X, labels, smallest=2)
     if len(classes) < 2:
         return float("nan")
-    core = [_core_points(points[rows], min_points) for rows in classes]
+    core = [_core_points(points[rows], min_samples) for rows in classes]
     longest = np.array([float(minimum_spanning_tree(part, 1).weights.max(initial=0.0)) for part in core])
     connection = np.maximum(longest[:, None], longest)
     separation = _separations(core)
@@ -57,10 +57,10 @@ def dcsi_score(X: object, labels: object, *, min_points: int = 5, squared: bool 
     return float(np.mean(np.divide(above, below, out=np.zeros_like(above), where=below > 0)))
 
 
-def _core_points(points: FloatArray, min_points: int) -> FloatArray:
+def _core_points(points: FloatArray, min_samples: int) -> FloatArray:
     """Points with enough others of their class around them; of a small class, its farthest point is the neighbour."""
-    radius = np.median(core_distances(points, min(2 * min_points + 1, len(points))))
-    return points[core_distances(points, min(min_points + 1, len(points))) <= radius]
+    radius = np.median(core_distances(points, min(2 * min_samples + 1, len(points))))
+    return points[core_distances(points, min(min_samples + 1, len(points))) <= radius]
 
 
 def _separations(core: list[FloatArray]) -> FloatArray:

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 
-from shade._arrays import AnyArray, BoolArray, FloatArray, IntArray
+from shade._base.arrays import AnyArray, BoolArray, FloatArray, IntArray
+from shade._base.parallel import run_chunks
+from shade._base.validation import check_min_samples, check_points
 from shade._kernels import cluster_distances, merge_tree, prim
-from shade._parallel import run_chunks
-from shade._validation import check_min_points, check_points
 from shade.density.dc_tree import DCTree
 from shade.density.reachability import core_distances
 from shade.density.search import make_search
 from shade.metrics._classes import check_labels, split_classes
 
 
-def disco_score(X: object, labels: object, *, min_points: int = 5, tree: DCTree | None = None) -> float:
+def disco_score(X: object, labels: object, *, min_samples: int = 5, tree: DCTree | None = None) -> float:
     """Mean of the DISCO values of all points (Beer et al., 2025): from −1 to 1, the higher the better.
 
     Parameters
     ----------
-    X, labels, min_points, tree
+    X, labels, min_samples, tree
         As in :func:`disco_samples`.
 
     Returns
@@ -29,13 +29,13 @@ def disco_score(X: object, labels: object, *, min_points: int = 5, tree: DCTree 
     Examples
     --------
     >>> from shade.metrics import disco_score
-    >>> disco_score([[0.0], [1.0], [10.0], [11.0]], [0, 0, 1, 1], min_points=2)
+    >>> disco_score([[0.0], [1.0], [10.0], [11.0]], [0, 0, 1, 1], min_samples=2)
     0.888...
     """
-    return float(np.mean(disco_samples(X, labels, min_points=min_points, tree=tree)))
+    return float(np.mean(disco_samples(X, labels, min_samples=min_samples, tree=tree)))
 
 
-def disco_samples(X: object, labels: object, *, min_points: int = 5, tree: DCTree | None = None) -> FloatArray:
+def disco_samples(X: object, labels: object, *, min_samples: int = 5, tree: DCTree | None = None) -> FloatArray:
     """DISCO value of each point: how well density supports where the clustering puts it.
 
     A clustered point has the silhouette under dc-distances. A noise point has the least of two values over all
@@ -47,7 +47,7 @@ def disco_samples(X: object, labels: object, *, min_points: int = 5, tree: DCTre
     X : array-like of shape (n_samples, n_features)
     labels : array-like of int of shape (n_samples,)
         Clusters; negative is noise.
-    min_points : int, default=5
+    min_samples : int, default=5
     tree : DCTree, optional
         The tree of X, where it is there already.
 
@@ -56,7 +56,7 @@ def disco_samples(X: object, labels: object, *, min_points: int = 5, tree: DCTre
     ndarray of shape (n_samples,)
     """
     points = check_points(X)
-    check_min_points(min_points, len(points), 1, "disco_samples")
+    check_min_samples(min_samples, len(points), 1, "disco_samples")
     found = check_labels(labels, len(points))
     noise = found < 0
     if noise.all():
@@ -66,10 +66,10 @@ def disco_samples(X: object, labels: object, *, min_points: int = 5, tree: DCTre
     n_clusters = int(codes.max()) + 1
     if n_clusters == 1 and not noise.any():
         return np.zeros(len(points))
-    tree = DCTree.from_points(points, min_points) if tree is None else tree
+    tree = DCTree.from_points(points, min_samples) if tree is None else tree
     values = _silhouettes(tree, codes, n_clusters)
     if noise.any():
-        values[noise] = _noise_values(tree, core_distances(points, min_points), codes, n_clusters)
+        values[noise] = _noise_values(tree, core_distances(points, min_samples), codes, n_clusters)
     return values
 
 

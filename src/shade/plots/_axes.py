@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from shade._arrays import FloatArray
+from shade._base.arrays import FloatArray
 from shade.plots._groups import Groups, Names, name_groups
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shade._arrays import AnyArray, FloatArray, IntArray
+from shade._base.arrays import AnyArray, FloatArray, IntArray
 from shade.plots.palette import NOISE_COLOUR, cluster_colours
 
 Names = Sequence[str] | Mapping[object, str]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from shade.stability.selection import FlatClustering
+    from shade.clustering.selection import FlatClustering
 
 
 def points_of(given: Any) -> Any:
     """The points that a model clustered, or what is given if it is none."""
-    return given._points_as_told if hasattr(given, "dc_tree_") else given
+    return given.points_ if hasattr(given, "dc_tree_") else given
 
 
 def labels_of(given: Any, labels: object) -> object:
@@ -22,5 +22,5 @@ def clustering_of(given: Any, clustering: FlatClustering | None) -> FlatClusteri
     """The clustering, or that of a model; one cluster of everything is no branch to be shown."""
     if clustering is not None or getattr(given, "n_clusters_", 0) < 2:
         return clustering
-    found: FlatClustering = given._clustering
+    found: FlatClustering = given.clustering_.flat
     return found

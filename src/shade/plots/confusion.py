@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from shade._arrays import FloatArray, IntArray
+from shade._base.arrays import FloatArray, IntArray
 from shade.plots._axes import choose_axes
 from shade.plots._groups import Groups, Names, group_points, name_groups
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shade._arrays import BoolArray, FloatArray
-from shade._validation import check_points
+from shade._base.arrays import BoolArray, FloatArray
+from shade._base.validation import check_points
 from shade.plots._axes import RASTERIZE_FROM, add_legend, choose_axes, equalize_scale
 from shade.plots._groups import Names, group_points
 from shade.plots._models import labels_of, points_of

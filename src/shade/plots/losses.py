@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shade._arrays import FloatArray
+from shade._base.arrays import FloatArray
 from shade.plots._axes import choose_axes, spans_decades
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 
-from shade._arrays import FloatArray
+from shade._base.arrays import FloatArray
 
 NOISE_COLOUR: tuple[float, float, float] = (0.80, 0.80, 0.80)
 DARK_NOISE_COLOUR: tuple[float, float, float] = (0.38, 0.38, 0.38)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shade._arrays import BoolArray, FloatArray
+from shade._base.arrays import BoolArray, FloatArray
 from shade.plots._axes import RASTERIZE_FROM, add_legend, choose_axes
 from shade.plots._groups import group_points
 from shade.plots._models import labels_of
@@ -46,7 +46,7 @@ def plot_reachability(tree: Any, labels: object = None, *, log: bool = False, ax
     >>> from matplotlib.figure import Figure
     >>> from shade.density import DCTree
     >>> from shade.plots import plot_reachability
-    >>> tree = DCTree.from_points([[0.0], [1.0], [3.0], [7.0]], min_points=2)
+    >>> tree = DCTree.from_points([[0.0], [1.0], [3.0], [7.0]], min_samples=2)
     >>> ax = plot_reachability(tree, [0, 0, 0, -1], ax=Figure().subplots())
     >>> ax.get_ylabel()
     'Reachability (dc-distance)'

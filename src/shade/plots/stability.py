@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shade._validation import Whole, check_parameter
+from shade._base.validation import Whole, check_parameter
 from shade.plots._axes import choose_axes
 
 if TYPE_CHECKING:
@@ -35,14 +35,14 @@ def plot_stability(tree: Any, *, most: int = 30, ax: Axes | None = None) -> Axes
     >>> from matplotlib.figure import Figure
     >>> from shade.density import DCTree
     >>> from shade.plots import plot_stability
-    >>> from shade.stability import StructureTree
+    >>> from shade.clustering import SplitTest, StructureTree
     >>> points = [[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]]
-    >>> tree = StructureTree.from_dc_tree(DCTree.from_points(points, 2), "branches", min_cluster_size=2)
+    >>> tree = StructureTree.from_dc_tree(DCTree.from_points(points, 2), "branches", SplitTest.none(2))
     >>> ax = plot_stability(tree, ax=Figure().subplots())
     >>> ax.get_xlabel()
     'Number of clusters'
     """
-    from shade.stability.selection import total_stabilities  # loads numba, which the other plots do without
+    from shade.clustering.selection import total_stabilities  # loads numba, which the other plots do without
 
     check_parameter("most", most, Whole(1), "plot_stability")
     tree = getattr(tree, "structure_tree_", tree)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shade._arrays import FloatArray, IntArray
+from shade._base.arrays import FloatArray, IntArray
 from shade.plots._axes import choose_axes, spans_decades
 from shade.plots._groups import Groups, group_points
 from shade.plots._models import clustering_of
@@ -15,8 +15,8 @@ from shade.plots._models import clustering_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from shade.stability.selection import FlatClustering
-    from shade.stability.structure_tree import StructureTree
+    from shade.clustering.selection import FlatClustering
+    from shade.clustering.structure_tree import StructureTree
 
 MOST_CANDIDATES = 400
 
@@ -66,9 +66,9 @@ def plot_structure_tree(tree: Any, clustering: FlatClustering | None = None, *, 
     >>> from matplotlib.figure import Figure
     >>> from shade.density import DCTree
     >>> from shade.plots import plot_structure_tree
-    >>> from shade.stability import StructureTree, select_clusters
+    >>> from shade.clustering import SplitTest, StructureTree, select_clusters
     >>> points = [[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]]
-    >>> tree = StructureTree.from_dc_tree(DCTree.from_points(points, 2), "branches", min_cluster_size=2)
+    >>> tree = StructureTree.from_dc_tree(DCTree.from_points(points, 2), "branches", SplitTest.none(2))
     >>> ax = plot_structure_tree(tree, select_clusters(tree), ax=Figure().subplots())
     >>> ax.get_ylabel()
     'dc-distance'
@@ -139,11 +139,12 @@ def _label_bars(
 
 
 def _find_node(tree: StructureTree, codes: IntArray, code: int) -> int:
-    """Find the merge-tree node that owns the points of a cluster and no others."""
-    positions = np.flatnonzero(codes[tree.order] == code)
-    start, stop = positions[0], positions[-1] + 1
-    node = tree.merges.find_node(start, stop)
-    if node is None or stop - start != len(positions):
+    """Find the merge-tree node that owns the points of a cluster, and of no other one."""
+    along = codes[tree.order]
+    positions = np.flatnonzero(along == code)
+    node = tree.merges.covering_node(positions[0], positions[-1] + 1)
+    owned = along[tree.merges.start[node] : tree.merges.stop[node]]
+    if np.any((owned != code) & (owned >= 0)):
         raise ValueError(
             "The clusters of 'clustering' are not branches of 'tree'. Give a clustering chosen from this tree."
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import platform
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any
@@ -13,16 +13,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shade import __version__
-from shade._arrays import AnyArray, FloatArray, IntArray
-from shade.explanation import explain_groups
+from shade._base.arrays import AnyArray, FloatArray, IntArray
+from shade.clustering.clustering import finish
+from shade.clustering.selection import FlatClustering, select_each_number, total_stabilities
+from shade.clustering.structure_tree import StructureTree
+from shade.metrics.explanation import explain_groups
 from shade.plots.palette import DARK_NOISE_COLOUR, NOISE_COLOUR, cluster_colours
 from shade.report.samples import KnownSamples
 from shade.report.thumbnails import make_sheet
-from shade.stability.selection import FlatClustering, select_each_number, total_stabilities
-from shade.stability.structure_tree import StructureTree
 
 if TYPE_CHECKING:
-    from shade.tree_clustering import TreeClusteringMixin
+    from shade.estimators.tree_estimator import TreeClusteringMixin
 
 MOST_NUMBERS = 40
 MOST_COLOURS = 120
@@ -41,7 +42,7 @@ class ClusterTable:
     """Every cluster of any clustering that the page can show, each once; its branch is a range of the tree's order."""
 
     tree: StructureTree
-    places: dict[tuple[int, int], int] = field(default_factory=dict)
+    places: dict[tuple[float, ...], int] = field(default_factory=dict)
     records: list[dict[str, Any]] = field(default_factory=list)
     position: IntArray = field(init=False)  # of each row in the order
 
@@ -51,25 +52,27 @@ class ClusterTable:
     def add(self, clustering: FlatClustering) -> dict[str, Any]:
         """A clustering as the page reads it: the numbers of its clusters, and the labels of rows in no branch."""
         codes, labels = clustering.branch_labels[self.tree.order], clustering.labels[self.tree.order]
-        first = np.full(clustering.n_clusters, -1)
-        found, starts, sizes = np.unique(codes, return_index=True, return_counts=True)
-        first[found[found >= 0]] = starts[found >= 0]
+        merges, everything = self.tree.merges, np.ones(len(codes), np.bool_)
         numbers, outside = [], codes < 0
-        for label, (start, size) in enumerate(zip(first, sizes[found >= 0], strict=True)):
-            key = int(start), int(start + size)
-            if clustering.n_clusters == 1 and self.tree.merges.find_node(*key) is None:
-                key, outside = (0, len(codes)), np.ones(len(codes), np.bool_)  # everything, but for background
-            if key not in self.places:
-                self.places[key] = len(self.records)
+        by_label = np.argsort(codes, kind="stable")[np.sum(outside) :]
+        sizes = np.bincount(codes[by_label], minlength=clustering.n_clusters)
+        for label, rows in enumerate(np.split(by_label, np.cumsum(sizes))[:-1]):
+            key = int(rows[0]), int(rows[-1]) + 1
+            if key[1] - key[0] != len(rows) or merges.find_node(*key) is None:  # some of its branch are noise
+                node = merges.covering_node(*key)
+                key, outside = (int(merges.start[node]), int(merges.stop[node])), everything
+                if np.any((codes[slice(*key)] != label) & (codes[slice(*key)] >= 0)):
+                    raise ValueError("The clusters of this model are not branches of its tree: was it altered?")
+            place = *key, clustering.death[label], clustering.limit[label]
+            if place not in self.places:
+                self.places[place] = len(self.records)
                 self.records.append(self._describe(clustering, label, key))
-            numbers.append(self.places[key])
+            numbers.append(self.places[place])
         return {"clusters": numbers, **_pack_outside(labels[outside], clustering.n_clusters)}
 
     def _describe(self, clustering: FlatClustering, label: int, key: tuple[int, int]) -> dict[str, Any]:
         merges = self.tree.merges
-        node = merges.find_node(*key)
-        if node is None:
-            raise ValueError("The clusters of this model are not branches of its tree: it was altered after fitting.")
+        node = merges.covering_node(*key)
         birth = float(np.append(merges.height, np.inf)[merges.parent[node]])
         persistence = float(clustering.persistence[label])
         stability = float(clustering.stability[label])
@@ -77,9 +80,9 @@ class ClusterTable:
             "start": key[0],
             "stop": key[1],
             "birth": min(birth, float(clustering.limit[label])),
-            "death": float(self.tree.ends[node]),
+            "death": float(clustering.death[label]),
             # A member's strength is this over the distance it leaves at, or over that of the birth for outskirts.
-            "core": max(float(self.tree.ends[node]), self.tree.floor),
+            "core": float(clustering.death[label]),
             "persistence": persistence,
             "stability": stability if np.isfinite(stability) else None,
             "exemplars": self._pick_exemplars(clustering.exemplars[label]),
@@ -117,11 +120,13 @@ def gather_contents(
     available = int(tree.n_leaves[0])
     most = min(available, max(MOST_NUMBERS, min(model.n_clusters_ + 10, MOST_COLOURS)))
     clusters = ClusterTable(tree)
-    fitted = clusters.add(model._clustering)
+    fitted = clusters.add(model.clustering_.flat)
+    if not model.clustering_.of_branches:
+        fitted["leaving"] = pack(np.maximum(tree.size_branches.leaving, tree.floor), np.float32)
     numbers, fitted_number = _add_numbers(model, clusters, most)
     table = samples.table
     if table is None and samples.images is None and not hasattr(model, "embedding_"):
-        table = model._training.points
+        table = model.points_
     if table is not None:
         names = samples.feature_names if samples.feature_names is not None else _feature_names(model, table)
         clusters.explain(table, names)
@@ -239,8 +244,10 @@ def _add_numbers(model: TreeClusteringMixin, clusters: ClusterTable, most: int) 
     Beyond the fitted number there are as many as leave the page small.
     """
     tree, numbers, fitted, taken = model.structure_tree_, [], 0, 0
+    rule = replace(model.clustering_.rule, n_clusters=int(tree.n_leaves[0]), cut_distance=None)
+    asked = replace(model.clustering_, rule=rule)
     for number, branches in enumerate(select_each_number(tree, most), 1):
-        clustering = model._finish(tree, branches)
+        clustering = finish(asked, branches)
         if np.array_equal(clustering.labels, model.labels_):
             fitted = number
         numbers.append(clusters.add(clustering))

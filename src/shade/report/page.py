@@ -20,7 +20,7 @@ from shade.plots.embedding import flatten_points
 from shade.report.samples import check_samples
 
 if TYPE_CHECKING:
-    from shade.tree_clustering import TreeClusteringMixin
+    from shade.estimators.tree_estimator import TreeClusteringMixin
 
 # The page's own program, in the order in which its parts build on each other.
 PROGRAM = ("points.js", "scatter.js", "pictures.js", "explorer.js")
@@ -61,7 +61,7 @@ def write_report(
     >>> from shade import DCTreeClustering
     >>> from shade.report import write_report
     >>> X = [[0.0], [0.1], [0.2], [9.0], [9.1], [9.2]]
-    >>> model = DCTreeClustering(min_points=2, selection="branches", min_cluster_size=3).fit(X)
+    >>> model = DCTreeClustering(min_samples=2, selection="branches", min_cluster_size=3).fit(X)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = write_report(model, Path(folder) / "report.html", title="Six points")
     ...     "Six points" in file.read_text(encoding="utf-8")
@@ -74,7 +74,7 @@ def write_report(
         from shade.report.pictures import describe_pictures, drawing_library
     except ImportError as error:
         raise ImportError("Reports need bokeh: pip install 'shade-clustering[report]'") from error
-    flat, axes = flatten_points(model._training.points, model.labels_ >= 0)
+    flat, axes = flatten_points(model.points_.astype(np.float64, copy=False), model.labels_ >= 0)
     data = contents.gather_contents(model, known, flat, axes)
     run = contents.describe_run(model, known)
     data["pictures"] = describe_pictures(model, flat, data)

@@ -20,10 +20,10 @@ from bokeh.models import (
 from bokeh.plotting import figure
 from bokeh.resources import Resources
 
-from shade._arrays import BoolArray, FloatArray
+from shade._base.arrays import BoolArray, FloatArray
+from shade.clustering.structure_tree import StructureTree
 from shade.plots._axes import spans_decades
 from shade.plots.losses import TITLES
-from shade.stability.structure_tree import StructureTree
 
 MOST_CANDIDATES = 400
 

@@ -28,6 +28,7 @@ const state = {
   clusters: [], // records, by label
   labels: new Float32Array(n), // as the colour mapper wants them
   sizes: [], // of the clusters, by label
+  leaving: points.leaving, // the distance at which a point leaves its cluster
   selected: new Uint8Array(n),
   nSelected: 0,
   dark: false,
@@ -37,6 +38,7 @@ function useNumber(number) {
   const chosen = number === 0 ? data.fitted : data.numbers[number - 1];
   state.number = number === data.fittedNumber ? 0 : number;
   state.clusters = chosen.clusters.map((cluster) => data.clusters[cluster]);
+  state.leaving = chosen.leaving ? unpack(chosen.leaving, Float32Array) : points.leaving;
   state.labels = new Float32Array(n).fill(-1);
   state.clusters.forEach((cluster, label) => state.labels.fill(label, cluster.start, cluster.stop));
   if (chosen.outside) addOutside(chosen);
@@ -61,7 +63,7 @@ function strengthOf(position) {
   if (label < 0) return 0;
   const { start, stop, core, birth } = state.clusters[label];
   const inside = position >= start && position < stop;
-  return Math.min(core / (inside ? points.leaving[position] : Math.max(points.leaving[position], birth)), 1);
+  return Math.min(core / (inside ? state.leaving[position] : Math.max(points.leaving[position], birth)), 1);
 }
 
 function nameOf(position) {

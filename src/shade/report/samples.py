@@ -9,8 +9,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from shade._arrays import AnyArray
-from shade._validation import to_numpy
+from shade._base.arrays import AnyArray
+from shade._base.validation import to_numpy
 from shade.data.samples import Samples
 
 IMAGES = ("images", "frames")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from shade._arrays import AnyArray, IntArray
+from shade._base.arrays import AnyArray, IntArray
 
 SHARPEST, ROUGHEST = 75, 20  # quality of WebP
 SMALLEST_SIDE = 8

@@ -1,0 +1,1 @@
+"""What every room needs: arrays, errors, files, memory, ranks, threads, validation."""

@@ -1,0 +1,140 @@
+"""Threads and devices: how many there are, and how work is spread over them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from ctypes.util import find_library
+from threading import Event
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from shade._base.errors import DeviceError
+
+if TYPE_CHECKING:
+    import torch
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+# Matrix products round differently on different numbers of threads, and training amplifies the last bit. Training
+# on a CPU therefore always runs on one: a seed gives the same labels whatever the thread count, other cores prepare
+# the targets, and no thread spins waiting for another on a busy machine.
+TRAINING_THREADS = 1
+FEW_ITEMS = 256  # not worth starting threads for
+
+
+def count_threads(n_jobs: int | None) -> int:
+    """Resolve n_jobs as scikit-learn does, but with None meaning all cores: the result does not depend on it."""
+    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if n_jobs is None:
+        return available
+    return n_jobs if n_jobs > 0 else max(1, available + 1 + n_jobs)
+
+
+def run_chunks(
+    kernel: Callable[..., None],
+    *arguments: Any,
+    count: int,
+    n_jobs: int | None = None,
+    chunk: int = 1024,
+    few: int = FEW_ITEMS,
+    share: slice = slice(None),
+) -> None:
+    """Call kernel(*arguments, start, stop) for slices of range(count), or of a share, on several threads unless few."""
+    threads = count_threads(n_jobs)
+    # Several slices a thread even out slices of unequal cost; the kernels hold no interpreter lock.
+    size = max(1, min(chunk, -(-count // (4 * threads))))
+    first, last, _ = share.indices(count)
+    slices = [(start, min(start + size, last)) for start in range(first, last, size)]
+    if threads == 1 or count < few:
+        for start, stop in slices:
+            kernel(*arguments, start, stop)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        for future in [pool.submit(kernel, *arguments, start, stop) for start, stop in slices]:
+            future.result()
+
+
+def run_together(function: Callable[[Item, Event], Result], items: Sequence[Item], threads: int) -> list[Result]:
+    """Call function(item, interruption) for each item, on several threads if told; results in order.
+
+    When one fails, or at Ctrl-C, the interruption is set, and the others are waited for.
+    """
+    interruption = Event()
+    if threads == 1 or len(items) == 1:
+        return [function(item, interruption) for item in items]
+    with ThreadPoolExecutor(min(threads, len(items))) as pool:
+        futures = [pool.submit(function, item, interruption) for item in items]
+        try:
+            wait(futures, return_when=FIRST_EXCEPTION)
+        finally:  # nothing is left to interrupt when all went well
+            interruption.set()
+            for future in futures:
+                future.cancel()
+    errors = [error for future in futures if not future.cancelled() and (error := future.exception()) is not None]
+    for error in sorted(errors, key=lambda error: isinstance(error, KeyboardInterrupt)):
+        raise error  # what failed, before those that were interrupted for it
+    return [future.result() for future in futures]
+
+
+@contextmanager
+def training_threads() -> Iterator[None]:
+    """Give torch and BLAS the threads of training for a while.
+
+    BLAS works for the targets in a background thread; with more threads of its own it would take cores from training.
+    """
+    import torch
+    from threadpoolctl import threadpool_limits
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(TRAINING_THREADS)
+    try:
+        with threadpool_limits(1, user_api="blas"):
+            yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def tree_device(device: str) -> str:
+    """Where trees are built: on the CUDA device that the 'device' parameter means, else on the CPU.
+
+    Loading torch takes seconds, so it is not asked where there is no CUDA driver.
+    """
+    if device == "cpu" or (device == "auto" and find_library("cuda") is None and find_library("nvcuda") is None):
+        return "cpu"
+    resolved = resolve_device(device)
+    return str(resolved) if resolved.type == "cuda" else "cpu"
+
+
+def resolve_device(device: str) -> torch.device:
+    """Turn the 'device' parameter into a torch device that is there."""
+    import torch
+
+    if device in ("auto", "cuda") and torch.cuda.is_available():
+        # Processes that were started together on one machine take a device each.
+        own = int(os.environ.get("LOCAL_RANK", "0")) % torch.cuda.device_count()
+        return torch.device(f"cuda:{own}" if own else "cuda")
+    if device == "auto":
+        return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+    try:
+        resolved = torch.device(device)
+    except RuntimeError:
+        raise DeviceError(
+            f"The 'device' parameter must be 'auto', 'cpu', 'cuda', 'cuda:N' or 'mps'. Got {device!r} instead."
+        ) from None
+    present = {
+        "cpu": True,
+        "cuda": torch.cuda.is_available() and (resolved.index or 0) < torch.cuda.device_count(),
+        "mps": torch.backends.mps.is_available(),
+    }
+    if resolved.type not in present:
+        raise DeviceError(
+            f"The 'device' parameter must be 'auto', 'cpu', 'cuda', 'cuda:N' or 'mps'. Got {device!r} instead."
+        )
+    if not present[resolved.type]:
+        raise DeviceError(
+            f"The 'device' parameter asks for {device!r}, which is not available here. Use 'auto' or 'cpu'."
+        )
+    return resolved

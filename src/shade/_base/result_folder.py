@@ -1,0 +1,20 @@
+"""Where the model lies in a folder that `shade fit` wrote."""
+
+from __future__ import annotations
+
+from os import PathLike
+from pathlib import Path
+
+from shade._base.errors import ModelFileError
+
+MODEL_NAME = "model.shade"
+
+
+def model_path(path: str | PathLike[str]) -> Path:
+    """The file itself, or the one in a folder of results."""
+    found = Path(path)
+    if not found.is_dir():
+        return found
+    if not (found / MODEL_NAME).exists():
+        raise ModelFileError(f"The folder {path} holds no {MODEL_NAME}.")
+    return found / MODEL_NAME

@@ -1,0 +1,56 @@
+"""Noise that the data shows before any network has seen it: a sparse background behind dense clusters.
+
+An embedding gathers such rows in a place of their own, where they look like a cluster. In the tree of the data they
+are far sparser than the rest, with a clear gap between, and form no cluster.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shade._base.arrays import BoolArray, FloatArray
+from shade.clustering.selection import select_clusters
+from shade.clustering.structure_tree import StructureTree
+from shade.density.dc_tree import DCTree
+
+CLEAR_GAP = 1.0  # octaves of distance between the sparsest of the dense and the densest of the sparse
+
+
+def find_background(tree: DCTree, structure: StructureTree) -> BoolArray:
+    """Which rows are background by the tree of the data; none if there is no clear one.
+
+    Takes O(n log n) time. The split into dense and sparse rows is the one of largest variance between both, of the
+    logarithms of the distances at which rows join anything; a tenth of each side may lie in the gap. There is
+    no background if most of the sparse rows are in clusters that are sparse throughout.
+
+    Parameters
+    ----------
+    tree : DCTree
+    structure : StructureTree
+        The branches of the same tree that are more than chance.
+    """
+    steps = tree.reachability
+    joining = np.minimum(steps, np.append(steps[1:], np.inf))
+    gap = _gap_of(np.sort(np.log2(joining[joining > 0])))
+    background = np.zeros(tree.n_points, np.bool_)
+    if gap is None:
+        return background
+    background[tree.order] = joining > 2.0**gap
+    chosen = select_clusters(structure)
+    sparse = np.append(chosen.death > 2.0**gap, False)[chosen.labels]  # rows in no cluster read the last entry
+    if chosen.n_clusters > 1 and 2 * np.sum(sparse & background) > np.sum(background):
+        return np.zeros_like(background)
+    return background
+
+
+def _gap_of(values: FloatArray) -> float | None:
+    """The middle of a clear gap between the lower and the higher of sorted values, or None."""
+    n = len(values)
+    if n < 4:
+        return None
+    below = np.arange(1, n)
+    totals = np.cumsum(values)
+    difference = (totals[-1] - totals[:-1]) / (n - below) - totals[:-1] / below
+    split = int(np.argmax(below * (n - below) * difference**2)) + 1
+    low, high = np.quantile(values[:split], 0.9), np.quantile(values[split:], 0.1)
+    return float(low + high) / 2.0 if high - low >= CLEAR_GAP else None

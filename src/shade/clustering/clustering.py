@@ -1,0 +1,324 @@
+"""The value `Clustering`, and the functions that make one: from points, from another one, from a spanning tree."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from shade._base.arrays import AnyArray, BoolArray, FloatArray, IntArray
+from shade._base.ranks import arrays_from_first
+from shade._base.validation import check_min_samples
+from shade.clustering.assignment import Attachment, PointIndex
+from shade.clustering.background import find_background
+from shade.clustering.between import assign_between
+from shade.clustering.links import follow_links, links_of, sort_links
+from shade.clustering.rule import ClusterRule
+from shade.clustering.selection import (
+    FlatClustering,
+    cut_at_distance,
+    find_branches,
+    flatten_nodes,
+    number_by_size,
+    select_clusters,
+    select_n_clusters,
+)
+from shade.clustering.split_test import SplitTest
+from shade.clustering.structure_tree import StructureTree, make_test
+from shade.density.data_tree import DataTree, DataTrees
+from shade.density.dc_tree import DCTree
+from shade.density.dimension import dimension_of_rows
+from shade.density.grouped_tree import grouped_spanning_tree
+from shade.density.spanning_tree import SpanningTree
+
+FEW_COLUMNS = 3  # data with so few is clustered well without an embedding
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What the tree of the data shows before any network has seen the data.
+
+    Attributes
+    ----------
+    groups : ndarray of shape (n_samples,)
+        −1 is background. All others are 0, or numbered clusters of the data where these tell more than those of the
+        points; then no cluster holds rows of two groups.
+    outside : ndarray of bool of shape (n_samples,)
+        Rows that lie between those clusters of the data.
+    """
+
+    groups: IntArray
+    outside: BoolArray
+
+    @classmethod
+    def nothing(cls, n: int) -> Shown:
+        """Neither background nor clusters."""
+        return cls(np.zeros(n, np.int64), np.zeros(n, np.bool_))
+
+    @property
+    def background(self) -> BoolArray:
+        """Rows that are noise whatever the tree of the points says."""
+        return self.groups < 0
+
+    @property
+    def decides(self) -> bool:
+        """Whether the clusters are those of the data."""
+        return bool(self.groups.max() > 0)
+
+
+@dataclass(frozen=True)
+class Clustering:
+    """Points, their density tree, and the clusters that a rule reads off it. Nothing in it ever changes.
+
+    Attributes
+    ----------
+    points : ndarray of shape (n_samples, n_columns)
+    rule : ClusterRule
+    dimension : float
+        Number of dimensions that the points fill; 1 where the rule needs none.
+    dc_tree : DCTree
+    links : ndarray of shape (n_links, 2)
+        Pairs of neighbouring rows, in the order in which noise finds a cluster over them.
+    shown : Shown
+        What the data shows.
+    """
+
+    points: FloatArray
+    rule: ClusterRule
+    dimension: float
+    dc_tree: DCTree
+    links: AnyArray
+    shown: Shown
+
+    @cached_property
+    def structure_tree(self) -> StructureTree:
+        """The candidate clusters."""
+        n_counted = int(np.sum(~self.shown.background))
+        rule = self.rule
+        test = make_test(rule.selection, rule.min_samples, rule.min_cluster_size, n_counted, self.dimension)
+        tree = StructureTree.from_dc_tree(self.dc_tree, rule.selection, test, n_counted)
+        if rule.n_clusters is not None and rule.n_clusters > tree.n_leaves[0]:
+            tree = StructureTree.from_dc_tree(self.dc_tree, rule.selection, SplitTest.none(test.smallest), n_counted)
+        return tree
+
+    @cached_property
+    def flat(self) -> FlatClustering:
+        """The clusters."""
+        return finish(self, self._choose())
+
+    @cached_property
+    def index(self) -> PointIndex:
+        """An index of the points for searches, made when first needed: many users never predict."""
+        return PointIndex(self.points, self.rule.min_samples)
+
+    @property
+    def of_branches(self) -> bool:
+        """Whether the clusters are branches that passed the test of their split, and not of a cut or of the data."""
+        rule = self.rule
+        return rule.cut_distance is None and (rule.n_clusters is not None or not self.shown.decides)
+
+    def _choose(self) -> FlatClustering:
+        """The branches of the tree that are the clusters."""
+        rule, tree, shown = self.rule, self.structure_tree, self.shown
+        if rule.cut_distance is not None:
+            return cut_at_distance(tree, rule.cut_distance)
+        if rule.n_clusters is not None:
+            return select_n_clusters(tree, rule.n_clusters)
+        if shown.decides:
+            nodes = find_branches(tree, shown.groups)[0]
+            return flatten_nodes(tree, nodes)
+        return select_clusters(tree)
+
+
+def finish(clustering: Clustering, chosen: FlatClustering) -> FlatClustering:
+    """The clusters of some branches of the tree: without background, and with the rows around them or without."""
+    rule, shown = clustering.rule, clustering.shown
+    if rule.n_clusters is not None or rule.cut_distance is not None:  # then the clusters are not those of the data
+        shown = Shown(np.minimum(shown.groups, 0), np.zeros_like(shown.outside))
+    if rule.cut_distance is None and not rule.between_noise:
+        return assign_between(clustering.structure_tree, chosen, clustering.links, shown.groups)
+    noise = shown.background | shown.outside
+    return number_by_size(chosen.without(noise)) if noise.any() else chosen
+
+
+def cluster(
+    points: FloatArray,
+    rule: ClusterRule,
+    *,
+    data: DataTrees | None = None,
+    n_jobs: int | None = None,
+    device: str = "cpu",
+) -> Clustering:
+    """Cluster points.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n_samples, n_columns)
+    rule : ClusterRule
+    data : DataTrees, optional
+        The trees of the data that the points are an embedding of. Clusters of the tree that training followed are
+        taken where they tell more than those of the points.
+    n_jobs : int, optional
+        Number of threads; all cores if None.
+    device : str, default="cpu"
+        Where trees are built.
+
+    Returns
+    -------
+    Clustering
+    """
+
+    def build(groups: IntArray, known: SpanningTree | None = None) -> SpanningTree:
+        return grouped_spanning_tree(points, groups, rule.min_samples, known, n_jobs=n_jobs, device=device)
+
+    n = len(points)
+    shown, spanning = Shown.nothing(n), None
+    if data is None:
+        spanning = build(shown.groups)
+        own = DataTree(spanning, DCTree.from_spanning_tree(spanning), points)
+        background = look_for_background(own, rule, n_jobs)
+    else:
+        background = data.background
+    if background.any():
+        shown, spanning = replace(shown, groups=np.where(background, -1, 0)), None
+    spanning = spanning or build(shown.groups)
+    links = links_of(spanning)
+    if data is not None:
+        known = [data.columns] if data.followed is data.columns else [data.columns, data.followed]
+        edges, spaces = [tree.spanning.edges for tree in known], [tree.samples for tree in known]
+        links = sort_links([spanning.edges, *edges], [points, *spaces])
+    rows = np.flatnonzero(~shown.background)
+    if rule.selection != "information":
+        dimension = 1.0
+    elif data is None and len(rows) == n:
+        dimension = own.dimension
+    else:
+        dimension = dimension_of_rows(points, rows, n_jobs)
+    found = Clustering(points, rule, dimension, DCTree.from_spanning_tree(spanning), links, shown)
+    if rule.selection != "information" or data is None or not _may_decide(data):
+        return found
+    of_data = read_tree(data.followed, rule, rows, n_jobs)
+    if more_informative([found.structure_tree, of_data]) == 0:
+        return found
+    labels = np.full(n, -1)
+    labels[rows] = select_clusters(of_data).labels
+    groups = np.where(shown.background, -1, follow_links(labels, links))
+    shown = Shown(groups, (labels < 0) & (groups >= 0))
+    return replace(found, dc_tree=DCTree.from_spanning_tree(build(groups, spanning)), shown=shown)
+
+
+def look_for_background(tree: DataTree, rule: ClusterRule, n_jobs: int | None) -> BoolArray:
+    """Rows of a sparse background; none where the rule does not ask for it, or too few others would be left."""
+    background = np.zeros(len(tree.samples), np.bool_)
+    if rule.background_noise:
+        background = find_background(tree.dc_tree, read_tree(tree, rule, None, n_jobs))
+        arrays_from_first(background)  # ranks on unlike machines agree
+    return background if np.sum(~background) >= max(2, rule.min_samples) else np.zeros_like(background)
+
+
+def _may_decide(data: DataTrees) -> bool:
+    """Whether distances in the data tell dense places from sparse ones, as those in an embedding do.
+
+    They do in directions, in few columns, and where they show a background; in most data with many columns they do not.
+    """
+    few = data.columns.samples.shape[1] <= FEW_COLUMNS
+    return few or data.followed.view != "columns" or bool(data.background.any())
+
+
+def read_tree(tree: DataTree, rule: ClusterRule, rows: IntArray | None, n_jobs: int | None) -> StructureTree:
+    """The branches of a tree of the data, or of some of its rows, that are more than chance."""
+    rows = np.arange(len(tree.samples)) if rows is None else rows
+    everything = len(rows) == len(tree.samples)
+    dimension = tree.dimension if everything else dimension_of_rows(tree.samples, rows, n_jobs)
+    test = make_test("information", rule.min_samples, rule.min_cluster_size, len(rows), dimension)
+    return StructureTree.from_dc_tree(tree.dc_tree.among(rows), "information", test)
+
+
+def total_information(tree: StructureTree) -> float:
+    """How much the clusters of a tree tell about a row that is not background."""
+    return float(np.sum(select_clusters(tree).stability)) / tree.n_counted
+
+
+def more_informative(trees: Sequence[StructureTree]) -> int:
+    """The number of the tree whose clusters tell most; the first of equals, and the same on all ranks."""
+    information = np.array([total_information(tree) for tree in trees])
+    arrays_from_first(information)
+    return int(np.argmax(information))
+
+
+def cluster_tree(
+    edges: IntArray, weights: FloatArray, dimension: float, rule: ClusterRule | None = None
+) -> tuple[StructureTree, FlatClustering]:
+    """Clusters of a spanning tree that was built elsewhere.
+
+    Parameters
+    ----------
+    edges : ndarray of shape (n_samples - 1, 2)
+        The rows that each edge joins.
+    weights : ndarray of shape (n_samples - 1,)
+        Length of each edge, mutual reachability or another distance.
+    dimension : float
+        Number of dimensions of the space in which the distances were measured: the fewer there are, the deeper are the
+        valleys that chance alone makes.
+    rule : ClusterRule, optional
+
+    Returns
+    -------
+    tree : StructureTree
+    clustering : FlatClustering
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shade.clustering import cluster_tree
+    >>> edges = np.column_stack([np.arange(39), np.arange(1, 40)])
+    >>> _, clustering = cluster_tree(edges, np.where(edges[:, 0] == 19, 50.0, 1.0), dimension=2.0)
+    >>> clustering.n_clusters
+    2
+    """
+    rule = rule or ClusterRule()
+    spanning = SpanningTree(np.asarray(edges, np.int64), np.asarray(weights, np.float64))
+    tree, n = DCTree.from_spanning_tree(spanning), spanning.n_points
+    found = Clustering(np.empty((n, 0)), rule, dimension, tree, links_of(spanning), Shown.nothing(n))
+    return found.structure_tree, found.flat
+
+
+def recluster(
+    clustering: Clustering, rule: ClusterRule, *, n_jobs: int | None = None, device: str = "cpu"
+) -> Clustering:
+    """Another clustering of the same points, by another rule; what the data shows stays as it was found."""
+    if rule.background_noise != clustering.rule.background_noise:
+        raise ValueError(
+            "recluster cannot change 'background_noise', as the background is found during fit. Fit again with the new "
+            "value."
+        )
+    check_min_samples(rule.min_samples, len(clustering.points), 2, "recluster")
+    shown, links = _join_small_groups(clustering, rule), clustering.links
+    if rule.min_samples == clustering.rule.min_samples and shown is clustering.shown:
+        return replace(clustering, rule=rule)
+    spanning = grouped_spanning_tree(clustering.points, shown.groups, rule.min_samples, n_jobs=n_jobs, device=device)
+    if len(links) < len(clustering.points):  # they are those of this tree alone, not of the data's as well
+        links = links_of(spanning)
+    return replace(clustering, rule=rule, dc_tree=DCTree.from_spanning_tree(spanning), links=links, shown=shown)
+
+
+def _join_small_groups(clustering: Clustering, rule: ClusterRule) -> Shown:
+    """What the data shows, with groups that are too small to be clusters by a rule joined to those next to them."""
+    shown = clustering.shown
+    test = make_test(rule.selection, rule.min_samples, rule.min_cluster_size, 2, 1.0)
+    smallest = max(rule.min_samples, test.smallest)
+    large = np.bincount(shown.groups[~shown.background]) >= smallest
+    if not shown.decides or large.all():
+        return shown
+    if np.sum(large) < 2:
+        return Shown(np.minimum(shown.groups, 0), np.zeros_like(shown.outside))
+    kept = np.append(np.where(large, np.cumsum(large) - 1, -1), -1)  # the last is that of background
+    groups = np.where(shown.background, -1, follow_links(kept[shown.groups], clustering.links))
+    return replace(shown, groups=groups)
+
+
+def attach(clustering: Clustering, points: FloatArray, n_jobs: int | None = None) -> Attachment:
+    """Where new points would join the tree."""
+    return clustering.index.attach(points, n_jobs)

@@ -1,0 +1,302 @@
+"""From candidates to a flat clustering: the most stable one, one with a wanted number of clusters, or a cut."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+
+from shade._base.arrays import AnyArray, BoolArray, FloatArray, IntArray
+from shade._kernels import condense
+from shade.clustering.structure_tree import BranchTree, StructureTree
+
+
+@dataclass(frozen=True)
+class FlatClustering:
+    """Disjoint clusters read off a tree; cluster 0 is the largest.
+
+    Attributes
+    ----------
+    labels : ndarray of shape (n_samples,)
+        Cluster of each row; −1 is noise.
+    strengths : ndarray of shape (n_samples,)
+        Membership strength: 1 in the core of a cluster, lower towards its border, 0 for noise.
+    outlier_scores : ndarray of shape (n_samples,)
+        0 in the densest part of a branch, towards 1 the earlier a row falls off it.
+    stability : ndarray of shape (n_clusters,)
+        By the rule of the tree; NaN for clusters that are no candidates of it, as in a cut.
+    persistence : ndarray of shape (n_clusters,)
+        1 − death / birth: the share of its distance range over which a cluster exists.
+    death : ndarray of shape (n_clusters,)
+        The distance at which the branch of a cluster splits or dissolves: rows that stay so long are its core.
+    limit : ndarray of shape (n_clusters,)
+        A point joins a cluster when it reaches one of its points within less than this distance.
+    exemplars : tuple of ndarray
+        For each cluster the rows in the densest part of each of its branches.
+    outskirts : ndarray of bool of shape (n_samples,)
+        Rows of a cluster that are not in the branch of the tree that it was read off.
+    """
+
+    labels: IntArray
+    strengths: FloatArray
+    outlier_scores: FloatArray
+    stability: FloatArray
+    persistence: FloatArray
+    death: FloatArray
+    limit: FloatArray
+    exemplars: tuple[IntArray, ...]
+    outskirts: BoolArray
+
+    def to_arrays(self) -> dict[str, AnyArray]:
+        """Plain arrays that `from_arrays` reads."""
+        arrays = {field.name: getattr(self, field.name) for field in fields(self)}
+        arrays["exemplars"] = np.concatenate([np.empty(0, np.int64), *self.exemplars])
+        arrays["outskirts"] = np.flatnonzero(self.outskirts)
+        return arrays
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, AnyArray]) -> FlatClustering:
+        """The clustering that `to_arrays` wrote; an exemplar's cluster is its label."""
+        labels = arrays["labels"][arrays["exemplars"]]
+        exemplars = tuple(arrays["exemplars"][labels == label] for label in range(len(arrays["limit"])))
+        outskirts = np.zeros(len(arrays["labels"]), np.bool_)
+        outskirts[arrays["outskirts"]] = True
+        return cls(**{**arrays, "exemplars": exemplars, "outskirts": outskirts})  # type: ignore[arg-type]
+
+    def without(self, noise: BoolArray) -> FlatClustering:
+        """The same clusters with some rows made noise."""
+        return replace(
+            self,
+            labels=np.where(noise, -1, self.labels),
+            strengths=np.where(noise, 0.0, self.strengths),
+            exemplars=tuple(rows[~noise[rows]] for rows in self.exemplars),
+            outskirts=self.outskirts & ~noise,
+        )
+
+    @property
+    def branch_labels(self) -> IntArray:
+        """The labels of rows in branches of the tree alone; those of outskirts are −1, too."""
+        return np.where(self.outskirts, -1, self.labels)
+
+    @property
+    def of_candidates(self) -> bool:
+        """Whether the clusters are candidates of the tree, and not of a cut, or everything in one."""
+        return not np.isnan(self.stability).any()
+
+    @property
+    def n_clusters(self) -> int:
+        """Number of clusters, noise not counted."""
+        return len(self.limit)
+
+
+def select_clusters(tree: StructureTree) -> FlatClustering:
+    """The clustering of highest total stability."""
+    selected = np.empty(tree.n_candidates, np.bool_)
+    condense.select_candidates(tree.parent, tree.stability, selected)
+    return _flatten_candidates(tree, np.flatnonzero(selected))
+
+
+def select_n_clusters(tree: StructureTree, n_clusters: int) -> FlatClustering:
+    """The most stable clustering with so many clusters.
+
+    Among the choices of that many candidates, none inside another, those that leave no branch out come first; where
+    a split into several branches at one distance allows no such choice, as few as possible are left out.
+    """
+    _check_number(tree, n_clusters)
+    return _flatten_number(tree, _Choices.of(tree, n_clusters), n_clusters)
+
+
+def select_each_number(tree: StructureTree, most: int) -> Iterator[FlatClustering]:
+    """The most stable clusterings with 1, 2, … `most` clusters, each made when it is asked for."""
+    _check_number(tree, most)
+    choices = _Choices.of(tree, most)
+    return (_flatten_number(tree, choices, n_clusters) for n_clusters in range(1, most + 1))
+
+
+def total_stabilities(tree: StructureTree, most: int) -> FloatArray:
+    """Total stability of the most stable clusterings with 1, 2, … `most` clusters."""
+    _check_number(tree, most)
+    totals = _Choices.of(tree, most).value[0][1 : most + 1].copy()
+    totals[0] = 0.0  # all points in one cluster tell nothing
+    return totals
+
+
+def cut_at_distance(tree: StructureTree, distance: float) -> FlatClustering:
+    """The clusters of a DBSCAN* cut: points that reach each other within a distance, in groups large enough."""
+    merges = tree.merges
+    parting = np.append(merges.height, np.inf)[merges.parent]
+    nodes = np.flatnonzero((merges.height <= distance) & (parting > distance) & (merges.size >= tree.test.smallest))
+    return flatten_nodes(tree, nodes, np.full(len(nodes), np.nextafter(distance, np.inf)))
+
+
+def find_branches(tree: StructureTree, labels: IntArray) -> tuple[IntArray, BoolArray]:
+    """The node of the merge tree that owns the rows of each label, and whether there is one that owns no others."""
+    n, k, merges = len(tree.order), int(labels.max()) + 1, tree.merges
+    along = labels[tree.order]
+    positions = np.flatnonzero(along >= 0)
+    first, last = np.full(k, n), np.full(k, -1)
+    np.minimum.at(first, along[positions], positions)
+    np.maximum.at(last, along[positions], positions)
+    found = np.lexsort((merges.stop, merges.start))
+    keys = merges.start[found] * (n + 1) + merges.stop[found]
+    wanted = first * (n + 1) + last + 1
+    places = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    whole = np.bincount(along[positions], minlength=k) == last + 1 - first
+    return found[places], (keys[places] == wanted) & whole
+
+
+def _check_number(tree: StructureTree, n_clusters: int) -> None:
+    available = int(tree.n_leaves[0])
+    if not 1 <= n_clusters <= available:
+        raise ValueError(
+            f"The 'n_clusters' parameter must be an int in the range [1, {available}], the number of separate "
+            f"branches with at least {tree.test.smallest} points in this tree. Got {n_clusters} instead."
+        )
+
+
+@dataclass(frozen=True)
+class _Choices:
+    """The best choices of up to so many candidates at or below each candidate.
+
+    Best is first by how many childless candidates a choice covers, then by stability: `value` by candidate and number.
+    """
+
+    children: list[list[int]]
+    value: list[FloatArray]
+    splits: list[list[IntArray]]
+
+    @classmethod
+    def of(cls, tree: StructureTree, most: int) -> _Choices:
+        """Dynamic programming from the leaves of the tree up."""
+        children: list[list[int]] = [[] for _ in range(tree.n_candidates)]
+        for candidate in range(1, tree.n_candidates):
+            children[tree.parent[candidate]].append(candidate)
+        value: list[FloatArray] = [np.empty(0)] * tree.n_candidates
+        covered: list[IntArray] = [np.empty(0, np.int64)] * tree.n_candidates
+        splits: list[list[IntArray]] = [[] for _ in range(tree.n_candidates)]
+        for candidate in range(tree.n_candidates - 1, -1, -1):
+            best, cover = np.zeros(1), np.zeros(1, np.int64)
+            for child in children[candidate]:
+                limit = min(most, len(best) - 1 + len(value[child]) - 1)
+                merged, merged_cover = np.empty(limit + 1), np.empty(limit + 1, np.int64)
+                split = np.empty(limit + 1, np.int64)
+                condense.merge_choices(best, cover, value[child], covered[child], limit, merged, merged_cover, split)
+                splits[candidate].append(split)
+                best, cover = merged, merged_cover
+            if len(best) == 1:
+                best, cover = np.append(best, -np.inf), np.append(cover, -1)
+            leaves = int(tree.n_leaves[candidate])
+            if (leaves, tree.stability[candidate]) >= (int(cover[1]), best[1]):
+                best[1], cover[1] = tree.stability[candidate], leaves
+                splits[candidate].append(np.empty(0, np.int64))  # marks that one cluster here is the candidate itself
+            value[candidate], covered[candidate] = best, cover
+        return cls(children, value, splits)
+
+    def read(self, n_clusters: int) -> IntArray:
+        """Candidates of the best choice of so many."""
+        chosen: list[int] = []
+        pending = [(0, n_clusters)]
+        while pending:
+            candidate, wanted = pending.pop()
+            splits = self.splits[candidate]
+            if wanted == 1 and splits and len(splits[-1]) == 0:
+                chosen.append(candidate)
+                continue
+            for child, split in reversed(list(zip(self.children[candidate], splits, strict=False))):
+                if wanted == 0:
+                    break
+                before = int(split[wanted])
+                pending.append((child, wanted - before))
+                wanted = before
+        return np.array(sorted(chosen), dtype=np.int64)
+
+
+def _flatten_number(tree: StructureTree, choices: _Choices, n_clusters: int) -> FlatClustering:
+    if n_clusters == 1:
+        root = len(tree.merges.height) - 1
+        if tree.node[0] != root:  # the root of the paper's structure tree may own less than everything
+            return flatten_nodes(tree, np.array([root]))
+        return replace(_flatten_candidates(tree, np.array([0])), stability=np.array([np.nan]))
+    return _flatten_candidates(tree, choices.read(n_clusters))
+
+
+def _flatten_candidates(tree: StructureTree, chosen: IntArray) -> FlatClustering:
+    birth, death = tree.birth[chosen], tree.death[chosen]
+    return _flatten(tree, tree.branches, tree.node[chosen], birth, death, birth, tree.stability[chosen])
+
+
+def flatten_nodes(tree: StructureTree, nodes: IntArray, limit: FloatArray | None = None) -> FlatClustering:
+    """Clusters that are nodes of the merge tree, but no candidates, and so have no stability.
+
+    Such a node need not be within a branch that passed the test of its split, so sizes alone say when its rows leave.
+    """
+    merges = tree.merges
+    birth = np.append(merges.height, np.inf)[merges.parent[nodes]]
+    limit = birth if limit is None else limit
+    return _flatten(tree, tree.size_branches, nodes, birth, tree.ends[nodes], limit, np.full(len(nodes), np.nan))
+
+
+def _flatten(
+    tree: StructureTree,
+    branches: BranchTree,
+    nodes: IntArray,
+    birth: FloatArray,
+    death: FloatArray,
+    limit: FloatArray,
+    stability: FloatArray,
+) -> FlatClustering:
+    """Number the clusters by size and describe each row; `branches` say when rows leave them."""
+    merges, order, floor = tree.merges, tree.order, tree.floor
+    first_row = [order[merges.start[node] : merges.stop[node]].min() for node in nodes]
+    by_size = np.lexsort((first_row, -merges.size[nodes]))
+    labels = np.full(len(order), -1)
+    strengths = np.zeros(len(order))
+    leaving = np.maximum(branches.leaving, floor)
+    death = np.maximum(death, floor)
+    exemplars = []
+    densest = _densest_in_branches(branches)
+    for label, cluster in enumerate(by_size):
+        members = slice(merges.start[nodes[cluster]], merges.stop[nodes[cluster]])
+        rows = order[members]
+        labels[rows] = label
+        strengths[rows] = np.minimum(death[cluster] / leaving[members], 1.0)
+        exemplars.append(np.sort(rows[densest[members]]))
+    top = max(float(merges.height[-1]), floor)
+    persistence = 1.0 - np.minimum(death / np.clip(birth, floor, top), 1.0)
+    # Where all points are one cluster, a new one must still be no farther than they are from each other.
+    limit = np.minimum(limit, np.nextafter(top, np.inf))
+    deepest = np.maximum(tree.branches.deepest, floor)[tree.branches.point_branch]
+    outlier_scores = np.empty(len(order))
+    outlier_scores[order] = 1.0 - deepest / np.maximum(tree.branches.leaving, floor)
+    return FlatClustering(
+        labels, strengths, outlier_scores, stability[by_size], persistence[by_size], death[by_size],
+        limit[by_size], tuple(exemplars), np.zeros(len(order), np.bool_),
+    )  # fmt: skip
+
+
+def _densest_in_branches(branches: BranchTree) -> BoolArray:
+    """Which positions of the order are in the densest part of a branch without branches of its own."""
+    childless = np.ones(len(branches.parent), np.bool_)
+    childless[branches.parent[1:]] = False
+    own = branches.point_branch
+    return childless[own] & (branches.leaving <= branches.deepest[own])
+
+
+def number_by_size(clustering: FlatClustering) -> FlatClustering:
+    """The same clusters, numbered from the largest on."""
+    n, k = len(clustering.labels), clustering.n_clusters
+    size = np.bincount(clustering.labels + 1, minlength=k + 1)[1:]
+    first_row = np.empty(k + 1, np.int64)
+    first_row[clustering.labels[::-1]] = np.arange(n - 1, -1, -1)  # the last that is written stays
+    by_size = np.lexsort((first_row[:k], -size))
+    number = np.append(np.argsort(by_size), -1)  # noise, −1, reads the last entry
+    return replace(
+        clustering,
+        labels=number[clustering.labels],
+        stability=clustering.stability[by_size],
+        persistence=clustering.persistence[by_size],
+        death=clustering.death[by_size],
+        limit=clustering.limit[by_size],
+        exemplars=tuple(clustering.exemplars[label] for label in by_size),
+    )

@@ -1,0 +1,49 @@
+"""How far a branch of a density tree must stand out before it is more than chance.
+
+Samples of a single cloud have denser and sparser places, too. `python -m benchmarks chance` measures how far those
+stand out; the figures below are made there (benchmarks/results/chance.md).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+# What the densest places of one cloud reach in 95 % of the samples grows with the logarithm of the number of rows and
+# falls with the square of the dimension: (GROWTH · log n − OFFSET) / D².
+GROWTH, OFFSET = 1.95, 4.8
+# Embeddings of one cloud fill many dimensions, but not evenly: beyond so many, more dimensions prove no more.
+MOST_DIMENSIONS = 7.0
+# On a line there is no way around a gap, so that chance alone makes deep valleys between branches of any size.
+VALLEY_ON_A_LINE, END_OF_LINES = 0.4, 1.5
+
+
+@dataclass(frozen=True)
+class SplitTest:
+    """A branch of s rows is real if its mean log(h / d) is at least slope / sqrt(s) + level, and s at least smallest.
+
+    h is the distance at which it meets another branch, d the distance at which a row joined it. Where many branches
+    are real, one that is not does little harm: the slope falls by relief · log k for k of them.
+    """
+
+    slope: float
+    level: float
+    smallest: int
+    relief: float = 0.0
+
+    @classmethod
+    def for_points(cls, n_points: int, dimension: float, smallest: int) -> SplitTest:
+        """The test for so many points that fill so many dimensions."""
+        reached = max(GROWTH * math.log(n_points) - OFFSET, 0.0)
+        level = VALLEY_ON_A_LINE * min(1.0, max(0.0, (END_OF_LINES - dimension) / (END_OF_LINES - 1.0)))
+        square = min(dimension, MOST_DIMENSIONS) ** 2
+        return cls(reached / square, level, smallest, GROWTH / 2.0 / square)
+
+    def slope_among(self, n_real: int) -> float:
+        """The slope where so many branches are real: that of a sample with n / sqrt(k) rows."""
+        return max(self.slope - self.relief * math.log(n_real), 0.0)
+
+    @classmethod
+    def none(cls, smallest: int) -> SplitTest:
+        """Every split into branches of at least so many rows is real."""
+        return cls(0.0, 0.0, smallest)

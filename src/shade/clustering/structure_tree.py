@@ -1,0 +1,349 @@
+"""Candidate clusters of a density tree, by one of three rules.
+
+"structure" is the rule of the paper, "branches" that of HDBSCAN. With "information" the candidates are the branches
+that pass the test of their split (split_test.py).
+
+Every candidate owns the points below one node of the merge tree, in which merges at one height are one node with
+several children, so that nothing here depends on the order of the rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from shade._base.arrays import FloatArray, IntArray
+from shade._base.validation import Whole, check_choice, check_parameter
+from shade._kernels import condense, merge_tree, split_test
+from shade.clustering.split_test import SplitTest
+from shade.density.dc_tree import DCTree
+
+# Points that coincide are infinitely dense. They count as ten octaves closer than the closest distinct points: dense
+# enough to be clusters of their own, finite, and free of the unit. For "information" see `_floor`.
+COINCIDENCE = 2.0**-10
+FEW_PLACES = 10  # in which points coincide: each may be a cluster
+MOST_PLACES = 0.9  # a quantile
+
+# The exponent of the mean depth of a branch, log(birth / d). With 1, a loose cluster falls into its denser places
+# (docs/experiments.md).
+DEPTH = 1.25
+
+SELECTIONS = ("structure", "branches", "information")
+
+
+@dataclass(frozen=True)
+class MergeTree:
+    """The merge tree of a reachability plot with several children a node; children come before parents.
+
+    A node owns the positions start … stop − 1 of the order.
+    """
+
+    height: FloatArray
+    start: IntArray
+    stop: IntArray
+    parent: IntArray
+    leaf_parent: IntArray
+
+    @classmethod
+    def from_reachability(cls, reachability: FloatArray) -> MergeTree:
+        """Build the tree of at least two points."""
+        n = len(reachability)
+        height, start, stop = np.empty(n), np.empty(n, np.int64), np.empty(n, np.int64)
+        parent, leaf_parent = np.empty(n, np.int64), np.empty(n, np.int64)
+        nodes = merge_tree.merge_intervals(reachability, height, start, stop, parent, leaf_parent)
+        return cls(height[:nodes], start[:nodes], stop[:nodes], parent[:nodes], leaf_parent)
+
+    @property
+    def size(self) -> IntArray:
+        """Number of points below each node."""
+        return self.stop - self.start
+
+    def ends(self, smallest: int) -> FloatArray:
+        """Where each node, followed down as a branch of at least so many points, splits or dissolves."""
+        ends = np.empty(len(self.height))
+        condense.chain_ends(self.height, self.start, self.stop, self.parent, smallest, ends)
+        return ends
+
+    @property
+    def n_points(self) -> int:
+        """Number of leaves."""
+        return len(self.leaf_parent)
+
+    def find_node(self, start: int, stop: int) -> int | None:
+        """The node that owns these positions and no others, if there is one."""
+        found = np.flatnonzero((self.start == start) & (self.stop == stop))
+        return int(found[0]) if len(found) else None
+
+    def covering_node(self, start: int, stop: int) -> int:
+        """The smallest node that owns these positions."""
+        found = np.flatnonzero((self.start <= start) & (self.stop >= stop))
+        return int(found[np.argmin(self.size[found])])
+
+
+@dataclass(frozen=True)
+class BranchTree:
+    """The condensed tree: only splits into branches that count make new ones; smaller parts just fall off.
+
+    Branches come parents first, branch 0 being everything. `split` is the distance at which the branch above splits:
+    the birth of a branch, or more where it was handed up (split_test.py of the kernels). `point_branch` and `leaving`
+    go by position in the order: the branch each point falls off, and the distance at which.
+    """
+
+    parent: IntArray
+    birth: FloatArray
+    split: FloatArray
+    node: IntArray
+    point_branch: IntArray
+    leaving: FloatArray
+
+    @classmethod
+    def from_sizes(cls, merges: MergeTree, smallest: int) -> BranchTree:
+        """The branches of at least so many points."""
+        tree = cls._empty(merges)
+        count = condense.branch_candidates(
+            merges.height, merges.start, merges.stop, merges.parent, merges.leaf_parent, smallest,
+            tree.parent, tree.birth, tree.node, tree.point_branch, tree.leaving,
+        )  # fmt: skip
+        return _cut(replace(tree, split=tree.birth), count)
+
+    @classmethod
+    def from_test(cls, merges: MergeTree, test: SplitTest, floor: float) -> BranchTree:
+        """The branches that pass the test of their split; it is repeated while more of them are real."""
+        tree, n_real = cls._empty(merges), 1
+        real, heir = np.empty(len(merges.height), np.bool_), np.empty(len(merges.height), np.int64)
+        while True:
+            slope = test.slope_among(n_real)
+            split_test.find_real_branches(
+                merges.height, merges.start, merges.stop, merges.parent, test.smallest, floor, slope, test.level,
+                real, heir,
+            )  # fmt: skip
+            count = split_test.number_branches(
+                merges.height, merges.parent, merges.leaf_parent, real, heir,
+                tree.parent, tree.birth, tree.split, tree.node, tree.point_branch, tree.leaving,
+            )  # fmt: skip
+            n_leaves = count - len(np.unique(tree.parent[1:count]))
+            if n_leaves <= n_real or test.slope_among(n_leaves) == slope:
+                return _cut(tree, count)
+            n_real = n_leaves
+
+    @classmethod
+    def _empty(cls, merges: MergeTree) -> BranchTree:
+        room, n = len(merges.height) + 1, merges.n_points
+        return cls(
+            np.empty(room, np.int64),
+            np.empty(room),
+            np.empty(room),
+            np.empty(room, np.int64),
+            np.empty(n, np.int64),
+            np.empty(n),
+        )
+
+    @cached_property
+    def deepest(self) -> FloatArray:
+        """The distance at which the last point of each branch leaves it."""
+        deepest = np.empty(len(self.parent))
+        condense.deepest_leaving(self.parent, self.point_branch, self.leaving, deepest)
+        return deepest
+
+
+def _cut(tree: BranchTree, count: int) -> BranchTree:
+    """The first of the branches that a tree has room for."""
+    return replace(
+        tree,
+        parent=tree.parent[:count],
+        birth=tree.birth[:count],
+        split=tree.split[:count],
+        node=tree.node[:count],
+    )
+
+
+@dataclass(frozen=True)
+class StructureTree:
+    """Candidate clusters and how stable each is; candidates come parents first, candidate 0 being the root.
+
+    Attributes
+    ----------
+    selection : str
+        The rule that made the candidates.
+    test : SplitTest
+        What a branch must pass; for the rules other than "information" only its size counts.
+    n_counted : int
+        Number of points that are not background; the information of a candidate is relative to them.
+    parent : ndarray of shape (n_candidates,)
+        −1 for the root.
+    size : ndarray of shape (n_candidates,)
+        Points that each candidate owns.
+    birth : ndarray of shape (n_candidates,)
+        Distance at which a candidate's points join others; infinity where they are all points.
+    death : ndarray of shape (n_candidates,)
+        Distance at which its main branch splits or dissolves.
+    stability : ndarray of shape (n_candidates,)
+        By the rule; 0 for the root.
+    node : ndarray of shape (n_candidates,)
+        The node of `merges` whose points it owns.
+    order : ndarray of shape (n_samples,)
+        The rows in the order of the tree.
+    """
+
+    selection: str
+    test: SplitTest
+    n_counted: int
+    parent: IntArray
+    size: IntArray
+    birth: FloatArray
+    death: FloatArray
+    stability: FloatArray
+    node: IntArray
+    order: IntArray
+    merges: MergeTree
+    branches: BranchTree
+
+    @classmethod
+    def from_dc_tree(cls, tree: DCTree, selection: str, test: SplitTest, n_counted: int | None = None) -> StructureTree:
+        """Find the candidates of a tree of at least two points.
+
+        Parameters
+        ----------
+        tree : DCTree
+        selection : {"structure", "branches", "information"}
+        test : SplitTest
+            `make_test` makes the one of each rule.
+        n_counted : int, optional
+            Number of points that are not background; all if None.
+        """
+        check_choice("selection", selection, SELECTIONS, "StructureTree")
+        check_parameter("smallest", test.smallest, Whole(2), "SplitTest")
+        if tree.n_points < 2:
+            raise ValueError("A structure tree needs a tree of at least two points. Got one of a single point instead.")
+        n_counted = n_counted or tree.n_points
+        merges = MergeTree.from_reachability(tree.reachability)
+        floor = _floor(merges, selection)
+        if selection == "information":
+            branches = BranchTree.from_test(merges, test, floor)
+        else:
+            branches = BranchTree.from_sizes(merges, test.smallest)
+        if selection == "structure":
+            parent, node, stability = _structure_candidates(merges, test.smallest)
+            death = merges.ends(test.smallest)[node]
+        else:
+            parent, node = branches.parent, branches.node
+            stability = _branch_stability(merges, branches, selection, floor, n_counted)
+            death = _ends_of_branches(branches)
+        parting = np.append(merges.height, np.inf)  # the root's parent −1 reads the infinity at the end
+        return cls(
+            selection, test, n_counted, parent, merges.size[node], parting[merges.parent[node]], death, stability, node,
+            tree.order, merges, branches,
+        )  # fmt: skip
+
+    @cached_property
+    def floor(self) -> float:
+        """The distance that points which coincide count as."""
+        return _floor(self.merges, self.selection)
+
+    @cached_property
+    def ends(self) -> FloatArray:
+        """Where each node of `merges` splits or dissolves, by size alone: how clusters that are no candidates die."""
+        return self.merges.ends(self.test.smallest)
+
+    @cached_property
+    def size_branches(self) -> BranchTree:
+        """The branches by size alone, whatever the rule."""
+        if self.selection != "information":
+            return self.branches
+        return BranchTree.from_sizes(self.merges, self.test.smallest)
+
+    @property
+    def n_candidates(self) -> int:
+        """Number of candidates, the root included."""
+        return len(self.parent)
+
+    @cached_property
+    def n_leaves(self) -> IntArray:
+        """Number of childless candidates below each candidate, itself included."""
+        leaves = np.empty(self.n_candidates, np.int64)
+        condense.count_leaves(self.parent, leaves)
+        return leaves
+
+    def leaving_distances(self) -> FloatArray:
+        """The distance at which each row falls off its branch, by row; of rows that coincide, the floor."""
+        leaving = np.empty(len(self.order))
+        leaving[self.order] = np.maximum(self.branches.leaving, self.floor)
+        return leaving
+
+    def rows(self, candidate: int) -> IntArray:
+        """The rows that a candidate owns."""
+        node = self.node[candidate]
+        return self.order[self.merges.start[node] : self.merges.stop[node]]
+
+
+def make_test(
+    selection: str, min_samples: int, min_cluster_size: int | None, n_counted: int, dimension: float
+) -> SplitTest:
+    """The test of a rule for so many points that fill so many dimensions; only "information" tests more than sizes."""
+    smallest = min_cluster_size or (min_samples if selection == "structure" else 2 * min_samples)
+    if selection == "information":
+        return SplitTest.for_points(n_counted, dimension, smallest)
+    return SplitTest.none(smallest)
+
+
+def _floor(merges: MergeTree, selection: str) -> float:
+    """The distance that points which coincide count as: far below that of the closest distinct points.
+
+    For "information" that holds where they coincide in few places. Values are often rounded, and how many rows share a
+    place then tells how coarsely, while clusters are groups of places. So these rows count as close as the closest
+    distinct ones or, if most rows are of that kind, as places of them are to the next: what is finer is not told.
+    """
+    positive = merges.height[merges.height > 0]
+    if not len(positive):
+        return 1.0
+    places = np.flatnonzero(merges.height == 0)
+    if selection != "information" or len(places) < FEW_PLACES:
+        return float(positive.min()) * COINCIDENCE
+    if 2 * merges.size[places].sum() < merges.n_points:
+        return float(positive.min())
+    return float(np.quantile(merges.height[merges.parent[places]], MOST_PLACES))
+
+
+def _structure_candidates(merges: MergeTree, smallest: int) -> tuple[IntArray, IntArray, FloatArray]:
+    """Parents, nodes and stabilities of the paper's structure tree; the root alone if it has no node."""
+    nodes = len(merges.height)
+    parent, node, height = np.empty(nodes, np.int64), np.empty(nodes, np.int64), np.empty(nodes)
+    count = condense.structure_candidates(
+        merges.height, merges.start, merges.stop, merges.parent, smallest, parent, height, node
+    )
+    if count == 0:
+        return np.array([-1]), np.array([nodes - 1]), np.zeros(1)
+    # The kernel makes children first; turned round, parents come first and the last node made is the root.
+    parent, node, height = parent[count - 1 :: -1], node[count - 1 :: -1].copy(), height[count - 1 :: -1].copy()
+    parent = np.where(parent < 0, -1, count - 1 - parent)
+    stability = np.empty(count)
+    condense.structure_stability(parent, height, merges.size[node], stability)
+    return parent, node, stability
+
+
+def _branch_stability(
+    merges: MergeTree, branches: BranchTree, selection: str, floor: float, n_counted: int
+) -> FloatArray:
+    """HDBSCAN's excess of mass, or how much it tells about a row to know that it is in a branch, times its depth."""
+    measure = condense.INVERSE if selection == "branches" else condense.LOGARITHM
+    mass, size = np.empty(len(branches.parent)), merges.size[branches.node]
+    condense.branch_mass(
+        branches.parent, branches.birth, branches.split, size, branches.point_branch, branches.leaving, floor, measure,
+        mass,
+    )  # fmt: skip
+    if selection == "branches":
+        return mass
+    information: FloatArray = np.log(n_counted / size) * size * (mass / size) ** DEPTH
+    information[0] = 0.0
+    return information
+
+
+def _ends_of_branches(branches: BranchTree) -> FloatArray:
+    """Where each branch splits, or its last points leave it."""
+    ends = np.full(len(branches.parent), np.inf)
+    np.minimum.at(ends, branches.point_branch, branches.leaving)
+    split = np.full(len(ends), -np.inf)
+    np.maximum.at(split, branches.parent[1:], branches.split[1:])
+    return np.where(split >= 0, split, ends)

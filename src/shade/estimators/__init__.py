@@ -1,0 +1,1 @@
+"""The estimators: parameters, attributes and doors to the rooms below."""

@@ -1,0 +1,128 @@
+"""DCTreeClustering: the clusters of given points, with no network before."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from sklearn.base import BaseEstimator, ClusterMixin
+
+from shade._base import validation
+from shade._base.arrays import FloatArray
+from shade._base.errors import unchanged_on_error
+from shade._base.parallel import tree_device
+from shade._base.ranks import process_group
+from shade._base.validation import check_parameters
+from shade.clustering.clustering import cluster
+from shade.estimators.result_warnings import warn_of_noise
+from shade.estimators.row_checks import check_rows
+from shade.estimators.tree_estimator import CLUSTERING_RULES, TreeClusteringMixin
+
+
+class DCTreeClustering(ClusterMixin, TreeClusteringMixin, BaseEstimator):  # type: ignore[misc]
+    """Density-based clustering of given points: the clustering step of SHADE alone.
+
+    Builds the density-connectivity tree of the points and reads the most stable clusters with noise off it. Use it
+    where you would use HDBSCAN.
+
+    Parameters
+    ----------
+    min_samples : int, default=5
+        Number of neighbours (counting the point itself) used to estimate the density at a point. Larger values smooth
+        the density.
+    selection : {"information", "branches", "structure"}, default="information"
+        How clusters are chosen from the density tree. "information": the branches that stand out by more than chance
+        and tell most about their rows. "branches": HDBSCAN's excess of mass. "structure": the rule of the paper.
+    min_cluster_size : int, optional
+        Minimum number of rows of a branch of the tree. If None, twice `min_samples`, and `min_samples` itself for
+        "structure".
+    background_noise : bool, default=True
+        Whether rows in a sparse background are noise. The data has one if some of its rows are at least twice as far
+        apart as the others and do not form clusters of their own.
+    between_noise : bool, default=False
+        Whether rows between clusters are noise, as in HDBSCAN. Otherwise they belong to the nearest cluster, with a
+        lower probability, and only rows far outside of any cluster are noise.
+    n_jobs : int, optional
+        Number of threads; all cores if None. The result does not depend on it.
+    device : str, default="auto"
+        "auto", "cpu", "cuda", "cuda:N" or "mps".
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        Cluster of each row, 0 being the largest cluster; −1 is noise.
+    probabilities_ : ndarray of shape (n_samples,)
+        Membership strength: 1 in the core of a cluster, lower towards its border, 0 for noise.
+    outlier_scores_ : ndarray of shape (n_samples,)
+        0 in the densest part of a branch of the tree, towards 1 far outside.
+    cluster_persistence_ : ndarray of shape (n_clusters_,)
+        Share of its distance range over which each cluster exists.
+    exemplar_indices_ : list of ndarray
+        For each cluster, rows from its densest parts.
+    dc_tree_ : DCTree
+    structure_tree_ : StructureTree
+    n_clusters_ : int
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+
+    Examples
+    --------
+    >>> from shade import DCTreeClustering
+    >>> from sklearn.datasets import make_blobs
+    >>> X, _ = make_blobs(300, centers=3, cluster_std=0.5, random_state=0)
+    >>> DCTreeClustering(selection="information").fit(X).n_clusters_
+    3
+    """
+
+    def __init__(
+        self,
+        *,
+        min_samples: int = 5,
+        selection: str = "information",
+        min_cluster_size: int | None = None,
+        background_noise: bool = True,
+        between_noise: bool = False,
+        n_jobs: int | None = None,
+        device: str = "auto",
+    ) -> None:
+        self.min_samples = min_samples
+        self.selection = selection
+        self.min_cluster_size = min_cluster_size
+        self.background_noise = background_noise
+        self.between_noise = between_noise
+        self.n_jobs = n_jobs
+        self.device = device
+
+    def fit(self, X: object, y: object = None) -> Self:
+        """Cluster points.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : ignored
+
+        Returns
+        -------
+        DCTreeClustering
+            Itself.
+        """
+        with unchanged_on_error(self), process_group():
+            self.check_parameters()
+            points = validation.check_points(check_rows(self, X, reset=True))
+            validation.check_extent(points)
+            validation.check_min_samples(self.min_samples, len(points), 2, "DCTreeClustering")
+            device = tree_device(self.device)
+            self.set_clustering(cluster(points, self.rule(), n_jobs=self.n_jobs, device=device))
+        warn_of_noise(self.clustering_)
+        return self
+
+    def check_parameters(self) -> None:
+        """Check the parameters without fitting; raises ValueError with one sentence about the first that is wrong."""
+        check_parameters(vars(self), CLUSTERING_RULES, "DCTreeClustering")
+        validation.check_n_jobs(self.n_jobs, "DCTreeClustering")
+        tree_device(self.device)
+
+    def _points_of(self, X: object) -> list[FloatArray]:
+        return [self._space_of(X)]
+
+    def _space_of(self, X: object) -> FloatArray:
+        return validation.check_points(check_rows(self, X, reset=False))

@@ -1,0 +1,101 @@
+"""Rows that come to an estimator: numbers, finite, and with the columns of the rows it was fitted to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils.validation import validate_data
+
+from shade._base import validation
+from shade._base.arrays import AnyArray
+from shade.data.row_sources import RowSource, as_source
+from shade.data.samples import enumerate_names
+
+if TYPE_CHECKING:
+    from shade.estimators.shade import SHADE
+
+
+def check_samples(model: SHADE, X: Any, *, reset: bool) -> Any:
+    """Check rows and flatten images; the shape of one sample is kept for the network."""
+    source = as_source(X)
+    X = validation.to_numpy(X)
+    shape = tuple(getattr(X, "shape", ()))[1:] if source is None else source.sample_shape
+    if len(shape) > 1 and not reset and shape != model.sample_shape_:
+        raise ValueError(f"X has samples of shape {shape}, but SHADE is expecting {model.sample_shape_}.")
+    rows: Any
+    if source is not None:
+        rows = check_source(model, source, reset=reset)
+    else:
+        rows = check_rows(model, np.asarray(X).reshape(len(X), -1) if len(shape) > 1 else X, reset=reset)
+    if reset:
+        validation.check_min_samples(model.min_samples, len(rows), 2, "SHADE")
+        model.sample_shape_ = shape if len(shape) > 1 else rows.shape[1:]
+        if isinstance(model.network, str) and len(model.sample_shape_) not in (2, 3):
+            raise ValueError(
+                'network="conv" needs images of shape (n_samples, channels, height, width) or (n_samples, height, '
+                f"width). Got samples of shape {model.sample_shape_} instead."
+            )
+    return rows
+
+
+def check_rows(estimator: Any, X: object, *, reset: bool) -> AnyArray:
+    """Check rows as scikit-learn does, with our words for what is not a number."""
+    try:
+        checked = validate_data(
+            estimator, X, reset=reset, dtype="numeric", ensure_all_finite=False, ensure_min_samples=1,
+            ensure_min_features=1,
+        )  # fmt: skip
+    except (ValueError, TypeError) as error:
+        _blame_columns(X, error)
+        raise
+    names = getattr(estimator, "feature_names_in_", None)
+    rows: AnyArray = validation.check_finite(validation.check_numeric(checked), names=names)
+    return rows
+
+
+def _blame_columns(X: Any, error: Exception) -> None:
+    """Say in our words which columns of a DataFrame are at fault, if that is what went wrong."""
+    if not (hasattr(X, "dtypes") and hasattr(X, "iloc")):
+        return
+    twice = sorted({str(name) for name in X.columns[X.columns.duplicated()]})
+    if twice:
+        raise ValueError(f"Columns must have different names. There are several called {twice[0]!r}.") from None
+    odd = {str(name): value for name in X.columns if (value := _odd_value(X[name])) is not None}
+    if odd:
+        first, value = next(iter(odd.items()))
+        raise ValueError(
+            f"Columns must be of numbers. Encode or leave out {enumerate_names(list(odd))}: {first!r} has {value!r}."
+        ) from error
+
+
+def _odd_value(column: Any) -> str | None:
+    """The first entry of a column that is no number, as text."""
+    if column.to_numpy().dtype.kind in "fiub":
+        return None
+    for value in column.dropna():
+        try:
+            float(value)
+        except (TypeError, ValueError):
+            return str(value)
+    return None
+
+
+def check_source(estimator: Any, source: RowSource, *, reset: bool) -> RowSource:
+    """Check the columns of data that is read later, by number and name, as scikit-learn does."""
+    n_features, names = source.shape[1], source.names
+    if reset:
+        estimator.n_features_in_ = n_features
+        vars(estimator).pop("feature_names_in_", None)
+        if names is not None:
+            estimator.feature_names_in_ = np.array(names, dtype=object)
+        return source
+    if n_features != estimator.n_features_in_:
+        raise ValueError(
+            f"X has {n_features} features, but {type(estimator).__name__} is expecting {estimator.n_features_in_} "
+            "features as input."
+        )
+    fitted = getattr(estimator, "feature_names_in_", None)
+    if names is not None and fitted is not None and list(fitted) != names:
+        raise ValueError("The feature names should match those that were passed during fit, in the same order.")
+    return source

@@ -1,0 +1,435 @@
+"""SHADE: an embedding that follows density-connectivity, and the clusters in it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any, Self, cast
+
+import numpy as np
+import torch
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+from torch import nn
+
+from shade._base import validation
+from shade._base.arrays import FloatArray, SingleArray
+from shade._base.errors import unchanged_on_error
+from shade._base.files import new_array_file
+from shade._base.parallel import resolve_device, tree_device
+from shade._base.ranks import gather_shares, process_group, share_of
+from shade._base.validation import Choice, Real, Rule, Whole, check_parameters
+from shade.clustering.clustering import cluster
+from shade.clustering.views import VIEWS, read_data
+from shade.data.row_sources import RowSource
+from shade.data.standardize import Standardizer, choose_standardization
+from shade.density.data_tree import DataTrees
+from shade.estimators.result_warnings import warn_of_lonely_rows, warn_of_noise
+from shade.estimators.row_checks import check_samples
+from shade.estimators.tree_estimator import CLUSTERING_RULES, TreeClusteringMixin
+from shade.training.autoencoders import check_network, shape_for_network
+from shade.training.callbacks import as_callback, verbosity_callbacks
+from shade.training.embedder import Embedder
+from shade.training.fitting import TrainingJob, begin_training, count_networks, plan_training, train
+from shade.training.trainer import TrainSettings
+
+logger = logging.getLogger("shade")
+
+RULES: dict[str, Rule] = {
+    **CLUSTERING_RULES,
+    "n_networks": Whole(1, optional=True),
+    "embedding_size": Whole(1),
+    "tree": Choice(("auto", "batch", "complete")),
+    "embedding_distance": Choice(("sqeuclidean", "euclidean")),
+    "density_unit": Choice(("data", "deviation", "mean_edge")),
+    "reconstruction": Choice(("mean", "sum")),
+    "standardize": Choice(("auto", "feature", "global", False)),
+    "view": Choice(VIEWS),
+    "epochs": Whole(1),
+    "batch_size": Whole(2),
+    "learning_rate": Real(0.0, inclusive=False),
+    "reconstruction_weight": Real(0.0),
+    "density_weight": Real(0.0),
+    "verbose": Whole(0),
+}
+
+
+class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, TreeClusteringMixin, BaseEstimator):  # type: ignore[misc]
+    """Deep density-based clustering.
+
+    Trains an autoencoder so that distances in its embedding follow density-connectivity in the data, then reads
+    clusters of any shape, and the noise between them, off the density tree of the embedding.
+
+    Parameters
+    ----------
+    min_samples : int, default=5
+        Number of neighbours (counting the point itself) used to estimate the density at a point. Larger values smooth
+        the density.
+    min_cluster_size : int, optional
+        Minimum number of rows of a branch of the tree. If None, twice `min_samples`, and `min_samples` itself for
+        "structure".
+    n_networks : int, optional
+        Number of networks, trained from different seeds, whose embeddings are joined side by side. If None, two, and
+        four for data of at most 2,000 rows and a million numbers, where a seed decides more and training is short.
+    network : tuple of int, "conv", or torch module, default=(512, 256, 128)
+        Hidden sizes of the encoder, mirrored in the decoder; a convolutional network for N × C × H × W images; or a
+        module with `encode` and `decode`, which is copied.
+    standardize : {"auto", "feature", "global", False}, default="auto"
+        z-normalisation of each column, of all entries alike, or none. "auto" takes all entries alike for images, which
+        are samples with a height and a width, or at least 64 columns of bytes (uint8), or of values that pile up at
+        both ends of one range, as pixels do; each column otherwise.
+    view : {"auto", "columns", "directions"}, default="auto"
+        Where the density is measured that training follows. "columns": the standardised columns. "directions": 50
+        principal components, scaled to length 1. "auto": the directions, if the data has more columns than
+        `embedding_size`, no background, and clusters in directions that tell more than those in the columns and
+        than the directions of a single cloud; else the columns. `view_` says which it was. The networks always see
+        the columns.
+    background_noise : bool, default=True
+        Whether rows in a sparse background are noise. The data has one if some of its rows are at least twice as far
+        apart as the others and do not form clusters of their own.
+    between_noise : bool, default=False
+        Whether rows between clusters are noise, as in HDBSCAN. Otherwise they belong to the nearest cluster, with a
+        lower probability, and only rows far outside of any cluster are noise.
+    epochs : int, default=100
+        Passes over the data.
+    batch_size : int, default=500
+        Number of rows per training step.
+    learning_rate : float, default=1e-3
+        Step size of the optimizer, Adam.
+    callbacks : sequence, default=()
+        Called during training: `shade.training.Callback` objects such as `EarlyStopping`, or functions of an epoch's
+        record.
+    device : str, default="auto"
+        "auto", "cpu", "cuda", "cuda:N" or "mps".
+    random_state : int, RandomState, Generator or None, default=None
+        Seed. The same seed gives the same result on the same kind of device, with any number of threads.
+    n_jobs : int, optional
+        Number of threads for the trees, and of networks that train side by side on a CPU; all cores if None. The result
+        does not depend on it.
+    verbose : int, default=0
+        0 silent, 1 a progress bar on a terminal and about ten lines elsewhere, 2 a line an epoch.
+
+    Other Parameters
+    ----------------
+    selection : {"information", "branches", "structure"}, default="information"
+        How clusters are chosen from the density tree. "information": the branches that stand out by more than chance
+        and tell most about their rows. "branches": HDBSCAN's excess of mass. "structure": the rule of the paper.
+    embedding_size : int, default=10
+        Columns of the embedding of one network. Ignored for a module of your own.
+    tree : {"auto", "batch", "complete"}, default="auto"
+        Whether dc-distances come from the tree of each batch or of all data. "auto" takes all data unless that would
+        take far longer than training or more memory than `fit` may: `training_tree_` says which it was.
+    embedding_distance : {"sqeuclidean", "euclidean"}, default="sqeuclidean"
+        The distance in the embedding that follows the dc-distance.
+    density_unit : {"data", "deviation", "mean_edge"}, default="deviation"
+        Whether dc-distances are taken as they are, in multiples of the deviation of the data (which is 1 once it is
+        standardised), or of the mean edge of their spanning tree. The last two make the result free of the unit of the
+        data, with `standardize=False` too.
+    reconstruction : {"mean", "sum"}, default="sum"
+        Whether the squared error of a row is averaged or summed over its features.
+    reconstruction_weight, density_weight : float, default=1.0
+        Weights of the reconstruction loss and of the density loss.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        Cluster of each row, 0 being the largest cluster; −1 is noise.
+    embedding_ : ndarray of shape (n_samples, networks * embedding_size)
+        The rows in the embedding.
+    probabilities_ : ndarray of shape (n_samples,)
+        Membership strength: 1 in the core of a cluster, lower towards its border, 0 for noise.
+    outlier_scores_ : ndarray of shape (n_samples,)
+        0 in the densest part of a branch of the tree, towards 1 far outside.
+    cluster_persistence_ : ndarray of shape (n_clusters_,)
+        Share of its distance range over which each cluster exists.
+    exemplar_indices_ : list of ndarray
+        For each cluster, rows from its densest parts.
+    dc_tree_ : DCTree
+        Density-connectivity tree of the embedding.
+    structure_tree_ : StructureTree
+        Candidate clusters with their stability.
+    n_networks_ : int
+        Number of networks that were trained.
+    networks_ : list of torch module
+        The trained networks.
+    standardizer_ : Standardizer
+        Makes standardised samples of rows, as the networks take them.
+    sample_shape_ : tuple of int
+        Shape of one row as it was given: of an image, or (n_features,).
+    view_ : {"columns", "directions"}
+        Where the density was measured that training followed.
+    training_tree_ : {"batch", "complete"}
+        Where the dc-distances of training came from.
+    history_ : list of dict
+        Losses and seconds of each epoch; with an ensemble also the number of the network.
+    n_clusters_ : int
+    n_iter_ : int
+        Epochs that were run, over all networks.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+
+    Examples
+    --------
+    >>> from shade import SHADE
+    >>> from shade.data import make_three_clusters
+    >>> X, _ = make_three_clusters(600, random_state=0)
+    >>> model = SHADE(embedding_size=2, n_networks=1, epochs=5, random_state=0).fit(X)
+    >>> model.embedding_.shape
+    (600, 2)
+    """
+
+    sample_shape_: tuple[int, ...]
+    standardizer_: Standardizer
+    networks_: list[nn.Module]
+
+    def __init__(
+        self,
+        *,
+        min_samples: int = 5,
+        selection: str = "information",
+        min_cluster_size: int | None = None,
+        n_networks: int | None = None,
+        embedding_size: int = 10,
+        network: Sequence[int] | str | nn.Module = (512, 256, 128),
+        tree: str = "auto",
+        embedding_distance: str = "sqeuclidean",
+        density_unit: str = "deviation",
+        reconstruction: str = "sum",
+        standardize: str | bool = "auto",
+        view: str = "auto",
+        background_noise: bool = True,
+        between_noise: bool = False,
+        epochs: int = 100,
+        batch_size: int = 500,
+        learning_rate: float = 1e-3,
+        reconstruction_weight: float = 1.0,
+        density_weight: float = 1.0,
+        callbacks: Sequence[object] = (),
+        device: str = "auto",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.min_samples = min_samples
+        self.selection = selection
+        self.min_cluster_size = min_cluster_size
+        self.n_networks = n_networks
+        self.embedding_size = embedding_size
+        self.network = network
+        self.tree = tree
+        self.embedding_distance = embedding_distance
+        self.density_unit = density_unit
+        self.reconstruction = reconstruction
+        self.standardize = standardize
+        self.view = view
+        self.background_noise = background_noise
+        self.between_noise = between_noise
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.reconstruction_weight = reconstruction_weight
+        self.density_weight = density_weight
+        self.callbacks = callbacks
+        self.device = device
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(
+        self,
+        X: object,
+        y: object = None,
+        *,
+        checkpoint: str | PathLike[str] | None = None,
+        checkpoint_minutes: float | None = 10.0,
+        checkpoint_epochs: int | None = None,
+        resume: str | PathLike[str] | bool | None = None,
+        memory: str | int | None = None,
+    ) -> Self:
+        """Train on the data and cluster it.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or images of shape (n_samples, channels, height, width)
+            ndarray, DataFrame, torch tensor; or what is read as it is needed: a memmap, a zarr array or anything else
+            with `shape`, `dtype` and slicing, or the path of a npy or parquet file, a zarr store, or a folder of
+            parquet files or images.
+        y : ignored
+        checkpoint : str or path, optional
+            File to which the state of training is saved. It is always complete. Ctrl-C also saves it.
+        checkpoint_minutes : float, optional, default=10.0
+            Minutes after which the checkpoint is written anew.
+        checkpoint_epochs : int, optional
+            Epochs after which the checkpoint is written anew.
+        resume : str, path or True, optional
+            Go on from this checkpoint, with the labels that an undisturbed fit would have had; checkpoints go to the
+            same file if `checkpoint` names no other. True means from `checkpoint` if it is there, else from the start.
+        memory : str or int, optional
+            Upper limit for additional memory: "4GB" or a number of bytes. Data that does not fit is
+            read in windows, each of blocks from all over the data, which changes the order of the batches.
+
+        Returns
+        -------
+        SHADE
+            Itself.
+        """
+        with unchanged_on_error(self), process_group():
+            device = self.check_parameters()
+            rows = check_samples(self, X, reset=True)
+            self.n_networks_ = count_networks(self.n_networks, rows.shape)
+            plan, self.training_tree_ = plan_training(
+                rows,
+                memory,
+                device,
+                tree=self.tree,
+                embedding_columns=self.n_networks_ * self.embedding_size,
+                batch_size=self.batch_size,
+                min_samples=self.min_samples,
+                epochs=self.epochs * self.n_networks_,
+            )
+            if isinstance(rows, RowSource):
+                validation.check_finite(rows, rows.place)
+            identity = {**self.get_params(), **plan.identity(), "training_tree": self.training_tree_}
+            seed, checkpoints = begin_training(
+                self.random_state, rows, identity, checkpoint, resume, checkpoint_minutes, checkpoint_epochs
+            )
+            standardize = choose_standardization(self.standardize, rows, self.sample_shape_)
+            self.standardizer_ = Standardizer.fit(rows, standardize, unit_free=self.density_unit != "data")
+            names = getattr(self, "feature_names_in_", [f"x{column}" for column in range(self.n_features_in_)])
+            warn_of_lonely_rows(self.standardizer_.lonely, names)
+            samples = self.standardizer_.apply(rows) if plan.window_rows is None else None
+            data = self._read_data(samples)
+            tree = None if data is None else data.followed.dc_tree
+            results = train(self._training_job(), rows, samples, tree, plan, device, seed, checkpoints)
+            self.networks_ = [result.network.to("cpu") for result in results]
+            self.history_ = [record for result in results for record in result.history]
+            self.n_iter_ = len(self.history_)
+            self.embedding_ = self._embedder().embed(rows, share=share_of(len(rows)))
+            gather_shares(self.embedding_)
+            points, where = self.embedding_.astype(np.float64), tree_device(self.device)
+            found = cluster(points, self.rule(), data=data, n_jobs=self.n_jobs, device=where)
+            self.set_clustering(found)
+        warn_of_noise(self.clustering_)
+        return self
+
+    def transform(self, X: object, *, out: str | PathLike[str] | None = None) -> SingleArray:
+        """Embed rows; each row is embedded on its own, whatever comes with it.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or images or data to be read as in `fit`
+        out : str or path, optional
+            A npy file that the embedding is written to as it comes; what is returned is a memmap of it.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, networks * embedding_size)
+        """
+        check_is_fitted(self)
+        rows = check_samples(self, X, reset=False)
+        if out is None:
+            return self._embedder().embed(rows)
+        with new_array_file(Path(out), (len(rows), self.embedding_.shape[1])) as embedding:
+            self._embedder().embed(rows, embedding)
+        return cast(SingleArray, np.load(out, mmap_mode="r"))
+
+    def inverse_transform(self, Z: object) -> FloatArray:
+        """Decode embedded rows into the unit and shape of the data; networks of an ensemble are averaged.
+
+        Parameters
+        ----------
+        Z : array-like of shape (n_samples, networks * embedding_size)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features), or images as in `fit`
+        """
+        check_is_fitted(self)
+        points = validation.check_points(Z).astype(np.float32)
+        if points.shape[1] != self.embedding_.shape[1]:
+            columns = self.embedding_.shape[1]
+            raise ValueError(f"Z has {points.shape[1]} columns, but the embedding of this SHADE has {columns}.")
+        return self._embedder().decode(points).reshape(len(points), *self.sample_shape_)
+
+    def to_onnx(self, path: str | PathLike[str]) -> None:
+        """Write the encoder, standardisation included, as an ONNX file: `transform` without shade or torch.
+
+        Parameters
+        ----------
+        path : str or path
+            By custom it ends in ".onnx". The input is "X", any number of samples of float32; the output "embedding".
+        """
+        check_is_fitted(self)
+        from shade.persistence.onnx_export import write_onnx
+
+        write_onnx(path, self.standardizer_, self.networks_, self.sample_shape_, self._network_shape())
+
+    def _read_data(self, samples: SingleArray | None) -> DataTrees | None:
+        """The density trees of the data; none where training follows trees of batches."""
+        self.view_ = "columns"
+        if samples is None or self.training_tree_ != "complete" or not (self.density_weight or self.background_noise):
+            return None
+        logger.info("Building the density tree of the data.")
+        where = tree_device(self.device)
+        data = read_data(samples, self.view, self.rule(), self.embedding_size, n_jobs=self.n_jobs, device=where)
+        self.view_ = data.followed.view
+        return data
+
+    def _training_job(self) -> TrainingJob:
+        return TrainingJob(
+            network=self.network,
+            sample_shape=self._network_shape(),
+            embedding_size=self.embedding_size,
+            n_networks=self.n_networks_,
+            settings=TrainSettings(
+                epochs=self.epochs,
+                batch_size=self.batch_size,
+                smallest_batch=self.min_samples,
+                learning_rate=self.learning_rate,
+                reconstruction_weight=self.reconstruction_weight,
+                density_weight=self.density_weight,
+                reconstruction=self.reconstruction,
+                distance=self.embedding_distance,
+            ),
+            density_unit=self.density_unit,
+            standardize=self.standardizer_.apply,
+            callbacks=(*map(as_callback, self.callbacks), *verbosity_callbacks(self.verbose)),
+            n_jobs=self.n_jobs,
+        )
+
+    def check_parameters(self) -> torch.device:
+        """Check the parameters without fitting; raises ValueError with one sentence about the first that is wrong."""
+        check_parameters(vars(self), RULES, "SHADE")
+        validation.check_n_jobs(self.n_jobs, "SHADE")
+        check_network(self.network)
+        if self.batch_size < self.min_samples:
+            raise ValueError(
+                f"The 'batch_size' parameter of SHADE must be an int in the range [min_samples, inf), here "
+                f"[{self.min_samples}, inf). Got {self.batch_size} instead."
+            )
+        for callback in self.callbacks:
+            as_callback(callback)
+        return resolve_device(self.device)
+
+    def _embedder(self) -> Embedder:
+        return Embedder(self.standardizer_, self.networks_, self._network_shape(), resolve_device(self.device))
+
+    def _network_shape(self) -> tuple[int, ...]:
+        return shape_for_network(self.network, self.sample_shape_)
+
+    def _space_of(self, X: object) -> FloatArray:
+        return self.standardizer_.apply(check_samples(self, X, reset=False)).astype(np.float64)
+
+    def _points_of(self, X: object) -> Iterator[FloatArray]:
+        return self._embedder().points(check_samples(self, X, reset=False))
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.embedding_.shape[1])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = []  # the embedding is float32 whatever comes in
+        return tags

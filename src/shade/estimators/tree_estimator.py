@@ -1,0 +1,305 @@
+"""What both estimators offer once their points are clustered: attributes, and doors to the clustering."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable
+from dataclasses import replace
+from os import PathLike
+from typing import TYPE_CHECKING, Literal, Self, overload
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from shade._base.arrays import FloatArray, IntArray, SingleArray
+from shade._base.extras import need
+from shade._base.parallel import tree_device
+from shade._base.validation import Choice, Real, Rule, Whole, check_parameter
+from shade.clustering.assignment import (
+    Attachment,
+    assign_nearest,
+    join_attachments,
+    label_new_points,
+    score_new_points,
+    strengths_of_new_points,
+)
+from shade.clustering.clustering import Clustering, attach, recluster
+from shade.clustering.links import follow_links
+from shade.clustering.rule import ClusterRule
+from shade.clustering.structure_tree import SELECTIONS, StructureTree
+from shade.density.dc_tree import DCTree
+from shade.metrics.explanation import Explanation, explain_labels
+
+if TYPE_CHECKING:
+    import pandas
+
+CLUSTERING_RULES: dict[str, Rule] = {
+    "min_samples": Whole(2),
+    "selection": Choice(SELECTIONS),
+    "min_cluster_size": Whole(2, optional=True),
+    "background_noise": Choice((True, False)),
+    "between_noise": Choice((True, False)),
+}
+
+
+class TreeClusteringMixin:
+    """What an estimator gains once it has a `Clustering`.
+
+    The estimator calls `set_clustering` in its `fit` and says with `_points_of(X)` where new rows lie.
+    """
+
+    min_samples: int
+    selection: str
+    min_cluster_size: int | None
+    background_noise: bool
+    between_noise: bool
+    n_jobs: int | None
+    device: str
+
+    clustering_: Clustering
+    labels_: IntArray
+    probabilities_: FloatArray
+    outlier_scores_: FloatArray
+    cluster_persistence_: FloatArray
+    exemplar_indices_: list[IntArray]
+    n_clusters_: int
+    dc_tree_: DCTree
+    structure_tree_: StructureTree
+
+    @overload
+    def predict(self, X: object, *, return_probabilities: Literal[False] = False) -> IntArray: ...
+
+    @overload
+    def predict(self, X: object, *, return_probabilities: Literal[True]) -> tuple[IntArray, FloatArray]: ...
+
+    def predict(self, X: object, *, return_probabilities: bool = False) -> IntArray | tuple[IntArray, FloatArray]:
+        """Cluster of new rows, by the tree and the rule of training.
+
+        A row belongs to the cluster of the training point that it is density-connected to first, if that happens
+        within the distance at which the cluster ends; else it is noise. A training row gets the
+        label it has in `labels_`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        return_probabilities : bool, default=False
+            Whether to also return how strongly each row belongs to its cluster.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            −1 is noise.
+        probabilities : ndarray of shape (n_samples,)
+            Only if asked for: membership strengths, for training rows those of `probabilities_`.
+        """
+        check_is_fitted(self)
+        attachment = self._attach(X)
+        labels = label_new_points(self.clustering_.flat, attachment)
+        if not return_probabilities:
+            return labels
+        return labels, strengths_of_new_points(self.clustering_.flat, self.structure_tree_, attachment, labels)
+
+    def score_samples(self, X: object) -> FloatArray:
+        """Negative outlier score of each row: 0 in the densest part of a branch, towards −1 far outside.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Lower values are more abnormal; for training rows it is `-outlier_scores_`.
+        """
+        check_is_fitted(self)
+        return -score_new_points(self.structure_tree_, self._attach(X))
+
+    def assign_noise(self, strategy: str = "tree", X: object = None) -> IntArray:
+        """Labels with every noise point put into a cluster; `labels_` stays as it is.
+
+        Parameters
+        ----------
+        strategy : {"tree", "nearest"}, default="tree"
+            "tree" takes the cluster that a point reaches over the shortest links: the edges of the spanning trees of
+            the embedding and, where training followed it, of the data. "nearest" takes the cluster of the nearest
+            clustered point. Among edges of equal weight the order of the rows decides which the trees hold.
+        X : array-like of shape (n_samples, n_features), optional
+            The rows that were clustered, in the same order. "nearest" then measures in the data, standardised as in
+            training, as the figures of the paper (SHADE_1nn) seem to have been made; else in the embedding.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        check_parameter("strategy", strategy, Choice(("tree", "nearest")), "assign_noise")
+        if strategy == "tree":
+            if X is not None:
+                raise ValueError("The 'X' parameter of assign_noise goes with strategy='nearest' only.")
+            return follow_links(self.labels_, self.clustering_.links)
+        points = self.clustering_.points if X is None else self._space_of(X)
+        if len(points) != len(self.labels_):
+            raise ValueError(f"X has {len(points)} rows, but {len(self.labels_)} were clustered.")
+        return assign_nearest(self.labels_, points, self.n_jobs)
+
+    def explain(self, X: object, top: int = 5) -> Explanation:
+        """For each cluster, the features that set its rows apart from all others, with the size of the effect.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows that were clustered, in the same order. Other columns than those clustered are welcome: they may
+            say what the clusters are.
+        top : int, default=5
+            Number of features a cluster.
+
+        Returns
+        -------
+        Explanation
+            Print it, read its arrays, or turn it into a table with `to_frame()`. The effect of a feature, Cliff's
+            delta, is 1 or −1 where it alone tells the cluster from the rest and 0 where it tells nothing.
+
+        Examples
+        --------
+        >>> from shade import DCTreeClustering
+        >>> X = [[0.0, 7.0], [0.1, 3.0], [0.2, 5.0], [9.0, 7.0], [9.1, 3.0], [9.2, 5.0]]
+        >>> model = DCTreeClustering(min_samples=2, selection="branches", min_cluster_size=3).fit(X)
+        >>> print(model.explain(X, top=1))
+        cluster 0: x0 -1.00 (0.1, others 9.1)
+        cluster 1: x0 +1.00 (9.1, others 0.1)
+        """
+        check_is_fitted(self)
+        names = None if hasattr(X, "columns") else getattr(self, "feature_names_in_", None)
+        return explain_labels(X, self.labels_, top=top, feature_names=names)
+
+    def recluster(
+        self,
+        *,
+        n_clusters: int | None = None,
+        cut_distance: float | None = None,
+        min_samples: int | None = None,
+        min_cluster_size: int | None = None,
+        between_noise: bool | None = None,
+    ) -> Self:
+        """Another clustering of the same points, without training again.
+
+        Parameters
+        ----------
+        n_clusters : int, optional
+            Number of clusters. Splits of the tree that are more than chance are used first; if there are too few of
+            them, other splits are used as well.
+        cut_distance : float, optional
+            Cut the tree at a distance, as DBSCAN* does.
+        min_samples : int, optional
+            Estimate the density anew, with another number of neighbours.
+        min_cluster_size : int, optional
+            Minimum number of rows of a branch of the tree.
+        between_noise : bool, optional
+            Whether rows between clusters are noise.
+
+        Returns
+        -------
+        estimator
+            A fitted estimator with the other clustering; this one stays as it is. Whether a background of the data is
+            noise was decided by `fit` and stays so.
+        """
+        check_is_fitted(self)
+        for name, value, least in (
+            ("min_samples", min_samples, 2), ("min_cluster_size", min_cluster_size, 2), ("n_clusters", n_clusters, 1),
+        ):  # fmt: skip
+            check_parameter(name, value, Whole(least, optional=True), "recluster")
+        if cut_distance is not None:
+            check_parameter("cut_distance", cut_distance, Real(0.0), "recluster")
+        if between_noise is not None:
+            check_parameter("between_noise", between_noise, Choice((True, False)), "recluster")
+        if n_clusters is not None and cut_distance is not None:
+            raise ValueError(
+                "The 'n_clusters' and 'cut_distance' parameters of recluster exclude each other: give one."
+            )
+        other = copy.copy(self)
+        other.min_samples = min_samples or self.min_samples
+        other.min_cluster_size = min_cluster_size or self.min_cluster_size
+        other.between_noise = self.between_noise if between_noise is None else between_noise
+        rule = replace(other.rule(), n_clusters=n_clusters, cut_distance=cut_distance)
+        other.set_clustering(recluster(self.clustering_, rule, n_jobs=self.n_jobs, device=tree_device(self.device)))
+        return other
+
+    def to_frame(self, ids: object = None, *, embedding: bool = False) -> pandas.DataFrame:
+        """Labels, probabilities and outlier scores of the training rows as a table.
+
+        Parameters
+        ----------
+        ids : array-like of shape (n_samples,), optional
+            What the rows are called, the index of the table; their numbers if None. To join it with a DataFrame that
+            was clustered, give the index of that.
+        embedding : bool, default=False
+            Add a column for each dimension of the embedding.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns "label", "probability" and "outlier_score", then "embedding_0" and so on.
+        """
+        check_is_fitted(self)
+        frame: pandas.DataFrame = need("pandas", "io", "to_frame").DataFrame(
+            {"label": self.labels_, "probability": self.probabilities_, "outlier_score": self.outlier_scores_},
+            index=None if ids is None else np.asarray(ids),
+        )
+        if embedding:
+            for column, values in enumerate(self.points_.T):
+                frame[f"embedding_{column}"] = values
+        frame.index.name = "id"
+        return frame
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the model to one file that `shade.load` reads.
+
+        A file of SHADE holds the embedding, not the data; one of DCTreeClustering holds the points it was fitted to.
+
+        Parameters
+        ----------
+        path : str or path
+            By custom it ends in ".shade".
+        """
+        check_is_fitted(self)
+        from shade.persistence.model_file import write_model_file  # here, as clustering alone needs no torch
+        from shade.persistence.saved_state import contents_of
+
+        write_model_file(path, contents_of(self))
+
+    if TYPE_CHECKING:
+
+        def _points_of(self, X: object) -> Iterable[FloatArray]:
+            """Where rows lie among the points of the tree, in one piece or several."""
+            ...
+
+        def _space_of(self, X: object) -> FloatArray:
+            """Rows of the data as they are compared with each other."""
+            ...
+
+    @property
+    def points_(self) -> FloatArray | SingleArray:
+        """The points that were clustered: the embedding, or the rows themselves where nothing was trained."""
+        return getattr(self, "embedding_", self.clustering_.points)
+
+    def rule(self) -> ClusterRule:
+        """The rule that the parameters mean."""
+        return ClusterRule(
+            self.min_samples, self.selection, self.min_cluster_size, self.background_noise, self.between_noise
+        )
+
+    def set_clustering(self, clustering: Clustering) -> None:
+        """Take over a clustering of the points of this estimator: all attributes follow it."""
+        flat = clustering.flat
+        self.clustering_ = clustering
+        self.dc_tree_ = clustering.dc_tree
+        self.structure_tree_ = clustering.structure_tree
+        self.labels_ = flat.labels
+        self.probabilities_ = flat.strengths
+        self.outlier_scores_ = flat.outlier_scores
+        self.cluster_persistence_ = flat.persistence
+        self.exemplar_indices_ = list(flat.exemplars)
+        self.n_clusters_ = flat.n_clusters
+
+    def _attach(self, X: object) -> Attachment:
+        return join_attachments([attach(self.clustering_, points, self.n_jobs) for points in self._points_of(X)])

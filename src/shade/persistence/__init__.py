@@ -1,0 +1,1 @@
+"""Files of models: reading, checking and writing them, and the encoder alone as ONNX."""

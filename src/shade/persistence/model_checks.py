@@ -1,0 +1,248 @@
+"""Whether the contents of a model file make sense together, so that nothing later reads where it must not.
+
+Hashes only tell that a file is as it was written. Who wrote it may have written anything. What follows from the rest is
+therefore found again: the clusters from the tree, and of the tree, from the points, how near each has its nearest.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+from scipy.spatial.distance import cdist
+
+from shade._base.arrays import AnyArray, BoolArray, FloatArray
+from shade._base.errors import ModelFileError
+from shade.clustering.clustering import Clustering
+from shade.clustering.rule import ClusterRule
+from shade.clustering.selection import FlatClustering, find_branches
+from shade.persistence.model_file import ModelContents
+
+MOST_FEATURES = 1 << 24  # of one sample, where no weights tell how many there are
+MOST_PROBES = 64
+MOST_PAIRS = 1 << 22  # of points that are measured to check the tree
+TOLD = 1e-6  # of a squared distance, relative to the extent of the points: a device finds the tree in single precision
+ESTIMATORS = ("SHADE", "DCTreeClustering")
+TREE = {
+    "order": np.int64, "reachability": np.float64, "left": np.int64, "right": np.int64, "height": np.float64,
+    "size": np.int64,
+}  # fmt: skip
+CLUSTERING = {
+    "labels": np.int64, "strengths": np.float64, "outlier_scores": np.float64, "stability": np.float64,
+    "persistence": np.float64, "death": np.float64, "limit": np.float64, "exemplars": np.int64, "outskirts": np.int64,
+}  # fmt: skip
+DIMENSIONS = {"embedding": 2, "links": 2, "probe.embedding": 2}  # of arrays with more than one
+DEEP = {
+    "standardizer.mean": np.float64, "standardizer.scale": np.float64, "probe.row": np.float64,
+    "probe.embedding": np.float32,
+}  # fmt: skip
+
+
+def check_contents(contents: ModelContents) -> None:
+    """Check everything that can be checked without the network."""
+    description, arrays = contents.description, contents.arrays
+    _check_description(description)
+    deep = description["estimator"] == "SHADE"
+    kinds = {
+        "embedding": np.float32 if deep else np.float64,
+        "groups": np.int64,
+        "outside": np.int64,
+        "links": np.int32,
+        **{f"dc_tree.{name}": kind for name, kind in TREE.items()},
+        **{f"clustering.{name}": kind for name, kind in CLUSTERING.items()},
+        **(DEEP if deep else {}),
+    }
+    _require(set(arrays) == set(kinds), f"it holds the arrays {sorted(arrays)!s:.400}, not {sorted(kinds)}")
+    for name, kind in kinds.items():
+        _require(arrays[name].dtype == kind, f"{name} is of {arrays[name].dtype}, not {np.dtype(kind)}")
+        dimensions = DIMENSIONS.get(name, 1)
+        _require(
+            arrays[name].ndim == dimensions and arrays[name].size >= name.startswith("probe."),
+            f"{name} has shape {arrays[name].shape}, not {dimensions} dimensions",
+        )
+    n, columns = arrays["embedding"].shape
+    _require(n >= 2 and columns >= 1, f"the embedding has shape {(n, columns)}")
+    _require(np.isfinite(arrays["embedding"]), "the embedding has values that are no numbers")
+    features = math.prod(description["sample_shape"])
+    if deep:
+        _check_standardizer(arrays["standardizer.mean"], arrays["standardizer.scale"], features)
+        sizes = len(arrays["probe.row"]), arrays["probe.embedding"].shape[-1]
+        _require(sizes == (features, columns), f"the probe has {sizes} columns, not {(features, columns)}")
+        _require(len(arrays["probe.embedding"]) <= MOST_PROBES, "there are too many probes")
+    else:
+        _require(features == columns and not contents.tensors, f"it has {columns} columns, not {features}")
+    _check_tree(_part(arrays, "dc_tree."), n)
+    _check_clustering(_part(arrays, "clustering."), n)
+    links, groups, outside = arrays["links"], arrays["groups"], arrays["outside"]
+    trees = (1,) if not deep else (1, 2, 3)  # of the points, the columns and the view
+    whole = links.shape[1] == 2 and len(links) in [number * (n - 1) for number in trees]
+    _require(whole, f"the links have shape {links.shape}")
+    _require((links >= 0) & (links < n), "there are links to what is no row")
+    joined = coo_array((np.ones(len(links)), (links[:, 0], links[:, 1])), (n, n))
+    _require(connected_components(joined, directed=False)[0] == 1, "the links do not reach all rows")
+    _require(len(groups) == n and (groups >= -1) & (groups < n), "there are groups that are none")
+    _require(int(np.sum(groups >= 0)) >= 2, "there is nothing but background")
+    _require(np.bincount(groups[groups >= 0]) > 0, "there are groups without rows")
+    _require(arrays["clustering.labels"][groups < 0] == -1, "there is background in a cluster")
+    _require((outside >= 0) & (outside < n), "there are rows outside that are no rows")
+    _require(np.diff(outside) > 0, "the rows outside are not told in order")
+    _require(groups[outside] >= 0, "there is background among the rows outside")
+    inside = np.delete(groups, outside)
+    counts = np.bincount(inside[inside >= 0], minlength=int(groups.max()) + 1)
+    _require(counts > 0, "there are groups of rows outside alone")
+    _require(len(outside) == 0 or bool(groups.max() > 0), "there are rows outside of no groups")
+
+
+def rule_of(description: Mapping[str, Any], parameters: Mapping[str, Any]) -> ClusterRule:
+    """The rule of a file, which must be that of its parameters, with the number of clusters or the cut beside it."""
+    rule = description["rule"]
+    names = {field.name for field in fields(ClusterRule)}
+    _require(isinstance(rule, dict) and set(rule) == names, "it has no rule of its clusters")
+    for name in names & set(parameters):
+        _require(type(rule[name]) is type(parameters[name]) and rule[name] == parameters[name], f"{name} is told twice")
+    number, cut = rule["n_clusters"], rule["cut_distance"]
+    _require(number is None or (type(number) is int and number >= 1), "the number of clusters is none")
+    _require(cut is None or (type(cut) in (int, float) and 0.0 <= cut < math.inf), "the cut is no distance")
+    _require(number is None or cut is None, "it has both a number of clusters and a cut")
+    dimension: Any = description.get("dimension")
+    _require(type(dimension) in (int, float) and 1.0 <= dimension < math.inf, "the dimension is none")
+    return ClusterRule(**rule)
+
+
+def check_clusters(clustering: Clustering, stored: FlatClustering) -> None:
+    """Check that the clusters, and all that is said of them and of the rows, are those that the tree gives."""
+    groups = clustering.shown.groups
+    if clustering.shown.decides:
+        enough = np.bincount(groups[groups >= 0]) >= clustering.structure_tree.test.smallest
+        _require(enough & find_branches(clustering.structure_tree, groups)[1], "there are groups that are no branches")
+    try:
+        again = clustering.flat.to_arrays()
+    except ValueError as error:
+        raise ModelFileError(f"The contents of the model file do not fit together: {error}") from None
+    for name, values in stored.to_arrays().items():
+        same = values.shape == again[name].shape and np.allclose(values, again[name], 1e-6, 1e-9, equal_nan=True)
+        _require(same, f"the {name} of the clusters are not those that the tree gives")
+
+
+def check_points(clustering: Clustering) -> None:
+    """Check that rows have in the tree the nearest that they have among the points of their group."""
+    groups, tree, min_samples = clustering.shown.groups, clustering.dc_tree, clustering.rule.min_samples
+    size = np.bincount(groups[groups >= 0])
+    dense = int(size.sum())
+    _require(size >= min_samples, f"there are {size.min()} rows in a group, fewer than min_samples")
+    first_merge = np.empty(2 * tree.n_points)
+    first_merge[tree.left] = first_merge[tree.right] = tree.height
+    by_group = np.argsort(groups, kind="stable")[len(groups) - dense :]
+    for rows in np.split(by_group, np.cumsum(size)[:-1]):
+        _check_nearest(clustering.points[rows], first_merge[rows], min_samples, MOST_PAIRS * len(rows) // dense)
+
+
+def _check_nearest(points: FloatArray, first_merge: FloatArray, min_samples: int, most_pairs: int) -> None:
+    """Check the distance at which each point first merges: of all, or of a sample of many.
+
+    A row merges where it reaches its nearest, so not below its core distance. Among the sample it reaches none earlier,
+    and exactly then if the sample is all rows. Distances are compared as far as single precision tells them.
+    """
+    n = len(points)
+    with np.errstate(over="ignore", invalid="ignore"):
+        centred = points - points.mean(axis=0)
+        extent = float(np.abs(centred).max()) or 1.0
+        centred /= extent
+    _require(np.isfinite(centred), "there are points too far apart")
+    sample = np.unique(np.linspace(0, n - 1, min(n, max(16, most_pairs // n))).astype(np.int64))
+    squares = np.empty((len(sample), len(sample)))
+    core = np.empty(len(sample))
+    for place, row in enumerate(sample):
+        distances = cdist(centred[row : row + 1], centred, "sqeuclidean")[0]
+        squares[place] = distances[sample]
+        core[place] = np.partition(distances, min_samples - 1)[min_samples - 1]
+    reach = np.maximum(squares, np.maximum(core, core[:, None]))
+    np.fill_diagonal(reach, np.inf)
+    least, most = core, reach.min(axis=1)
+    if len(sample) == n:
+        least = most
+    with np.errstate(over="ignore"):
+        merged = np.square(first_merge[sample] / extent)
+    wrong = (merged < least - TOLD * (1.0 + least)) | (merged > most + TOLD * (1.0 + most))
+    _require(~wrong, "the tree is not of the points")
+
+
+def _check_description(description: Mapping[str, Any]) -> None:
+    kinds = {
+        "estimator": str, "versions": dict, "parameters": dict, "sample_shape": list, "history": list,
+        "feature_names": list, "rule": dict,
+    }  # fmt: skip
+    for name, kind in kinds.items():
+        _require(isinstance(description.get(name), kind), f"the manifest has no {name} of type {kind.__name__}")
+    _require(description["estimator"] in ESTIMATORS, f"it is of a {description['estimator']!r:.80}")
+    shape, names = description["sample_shape"], description["feature_names"]
+    _require(0 < len(shape) < 8 and all(type(size) is int and size > 0 for size in shape), "the sample shape is none")
+    features = math.prod(shape)
+    _require(features <= MOST_FEATURES, f"samples have {features} features, more than {MOST_FEATURES}")
+    _require(all(isinstance(name, str) for name in names), "names of features are not text")
+    _require(len(names) in (0, features), f"there are {len(names)} names of {features} features")
+    for record in description["history"]:
+        numbers = isinstance(record, dict) and all(type(value) in (int, float) for value in record.values())
+        _require(numbers, "the history is not of numbers")
+    _require(all(isinstance(text, str) for text in description["versions"].values()), "versions are not text")
+    deep = description["estimator"] == "SHADE"
+    trees, views = (("batch", "complete"), ("columns", "directions")) if deep else ((None,), (None,))
+    _require(description.get("training_tree") in trees, "the tree of training is neither of batches nor complete")
+    _require(description.get("view") in views, "the view is neither of columns nor of directions")
+
+
+def _check_standardizer(mean: AnyArray, scale: AnyArray, features: int) -> None:
+    for name, values in (("mean", mean), ("scale", scale)):
+        _require(len(values) in (1, features), f"the {name} has {len(values)} entries for {features} features")
+        _require(np.isfinite(values), f"the {name} has values that are no numbers")
+    _require(len(mean) == len(scale), "mean and scale have different lengths")
+    _require(scale > 0, "the scale has values that are not positive")
+
+
+def _check_tree(tree: dict[str, AnyArray], n: int) -> None:
+    for name, values in tree.items():
+        expected = n if name in ("order", "reachability") else n - 1
+        _require(len(values) == expected, f"the {name} of the tree has {len(values)} entries, not {expected}")
+    order, reachability, height = tree["order"], tree["reachability"], tree["height"]
+    _require(np.array_equal(np.sort(order), np.arange(n)), "the order of the tree is not one of its rows")
+    _require(reachability[0] == np.inf, "the reachability of the tree does not begin with infinity")
+    _require(np.isfinite(height) & (height >= 0), "the tree has heights that are no distances")
+    _require(np.array_equal(np.sort(reachability[1:]), height), "heights and reachability of the tree disagree")
+    nodes = np.concatenate([tree["left"], tree["right"]])
+    _require(np.array_equal(np.sort(nodes), np.arange(2 * n - 2)), "the merges of the tree are not of its nodes")
+    made = np.maximum(tree["left"], tree["right"]) < n + np.arange(n - 1)
+    _require(made, "the tree merges nodes before they are made")
+    _require((tree["size"] >= 2) & (tree["size"] <= n), "the tree has nodes of impossible size")
+
+
+def _check_clustering(clustering: dict[str, AnyArray], n: int) -> None:
+    labels, limit, exemplars = clustering["labels"], clustering["limit"], clustering["exemplars"]
+    k = len(limit)
+    for name in ("labels", "strengths", "outlier_scores"):
+        _require(len(clustering[name]) == n, f"there are {len(clustering[name])} {name} for {n} rows")
+    for name in ("stability", "persistence", "death"):
+        _require(len(clustering[name]) == k, f"there are {len(clustering[name])} values of {name} for {k} clusters")
+    _require((labels >= -1) & (labels < k), f"there are labels outside −1 … {k - 1}")
+    _require(np.bincount(labels[labels >= 0], minlength=k) > 0, "there are clusters without rows")
+    for name in ("strengths", "outlier_scores", "persistence"):
+        _require((clustering[name] >= 0) & (clustering[name] <= 1), f"there are {name} outside 0 … 1")
+    _require(~np.isnan(limit), "there are clusters without a limit")
+    _require((exemplars >= 0) & (exemplars < n), "there are exemplars that are no rows")
+    outskirts = clustering["outskirts"]
+    _require((outskirts >= 0) & (outskirts < n), "there are outskirts that are no rows")
+    inside = np.delete(labels, outskirts)
+    _require(np.bincount(inside[inside >= 0], minlength=k) > 0, "there are clusters of outskirts alone")
+
+
+def _require(right: bool | BoolArray, problem: str) -> None:
+    if not np.all(right):
+        raise ModelFileError(f"The contents of the model file do not fit together: {problem}.")
+
+
+def _part(arrays: dict[str, AnyArray], prefix: str) -> dict[str, AnyArray]:
+    return {name.removeprefix(prefix): value for name, value in arrays.items() if name.startswith(prefix)}

@@ -1,0 +1,173 @@
+"""The model file: a zip of a manifest, network weights and arrays. Reading one executes nothing.
+
+Members are stored as they are, never packed, so that nothing in a file can grow beyond the size of the file itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import math
+import struct
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import safetensors.torch
+import torch
+from safetensors import SafetensorError
+
+from shade._base.arrays import AnyArray
+from shade._base.errors import ModelFileError
+from shade._base.files import write_whole
+
+FORMAT = 1  # one more whenever a reader of the format before would misread a file
+NETWORK, ARRAYS, MANIFEST = "network.safetensors", "arrays.npz", "manifest.json"
+MEMBERS = (MANIFEST, NETWORK, ARRAYS)
+DTYPES = tuple(map(np.dtype, (np.float32, np.float64, np.int32, np.int64)))
+MOST_ARRAYS = 64
+# What zipfile raises for damaged archives.
+ZIP_ERRORS = (
+    zipfile.BadZipFile, NotImplementedError, RuntimeError, ValueError, EOFError, LookupError, OverflowError,
+    struct.error,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ModelContents:
+    """What a model file holds: values for JSON, tensors, and plain arrays."""
+
+    description: dict[str, Any]
+    tensors: dict[str, torch.Tensor]
+    arrays: dict[str, AnyArray]
+
+
+def write_model_file(path: str | PathLike[str], contents: ModelContents) -> None:
+    """Write the file whole, or leave the one of that name as it was."""
+    arrays = io.BytesIO()
+    np.savez(arrays, allow_pickle=False, **contents.arrays)
+    members = {NETWORK: safetensors.torch.save(contents.tensors), ARRAYS: arrays.getvalue()}
+    manifest = {
+        "format": FORMAT,
+        **contents.description,
+        "sha256": {name: hashlib.sha256(data).hexdigest() for name, data in members.items()},
+    }
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr(MANIFEST, json.dumps(manifest, indent=1))
+        for name, data in members.items():
+            archive.writestr(name, data)
+    write_whole(Path(path), packed.getvalue())
+
+
+def read_model_file(path: str | PathLike[str]) -> ModelContents:
+    """Read a model file; every hash is checked before what it belongs to is looked into."""
+    with Path(path).open("rb") as file:
+        if file.read(4) != b"PK\x03\x04":
+            raise ModelFileError(f"{path} is no model file: it does not begin like one.")
+        file.seek(0)
+        whole = file.read()
+    try:
+        members = _unpack(whole, "the model file", MEMBERS)
+        manifest = _parse_manifest(members[MANIFEST])
+        for name in (NETWORK, ARRAYS):
+            _check_hash(name, members[name], manifest)
+        return ModelContents(manifest, _parse_tensors(members[NETWORK]), _parse_arrays(members[ARRAYS]))
+    except ModelFileError as error:
+        raise ModelFileError(f"{path}: {error}") from None
+
+
+def _unpack(data: bytes, what: str, expected: tuple[str, ...] | None = None) -> dict[str, bytes]:
+    """The members of a zip that holds them as they are, each once, and nothing else."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            found = archive.infolist()
+            names = [member.filename for member in found]
+            for member in found:
+                if member.compress_type != zipfile.ZIP_STORED or member.file_size != member.compress_size:
+                    raise ModelFileError(f"The member {member.filename!r:.80} of {what} is packed, which none may be.")
+            if len(set(names)) < len(names) or sum(member.file_size for member in found) > len(data):
+                raise ModelFileError(f"The members of {what} overlap.")
+            if expected is not None:
+                _check_members(names, expected)
+            elif len(names) > MOST_ARRAYS:
+                raise ModelFileError(f"There are {len(names)} members in {what}, more than {MOST_ARRAYS}.")
+            return {name: archive.read(name) for name in names}
+    except ModelFileError:
+        raise
+    except ZIP_ERRORS as error:
+        raise ModelFileError(f"{what[0].upper()}{what[1:]} is damaged or none: {error}.") from None
+
+
+def _check_members(names: list[str], expected: tuple[str, ...]) -> None:
+    for name in expected:
+        if name not in names:
+            raise ModelFileError(f"The model file is damaged: it lacks its member {name}.")
+    for name in names:
+        if name not in expected:
+            raise ModelFileError(f"The model file has a member {name!r:.80} that does not belong there.")
+
+
+def _parse_manifest(data: bytes) -> dict[str, Any]:
+    try:
+        manifest = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise ModelFileError(f"The member {MANIFEST} of the model file cannot be read: {error}.") from None
+    found = manifest.get("format") if isinstance(manifest, dict) else None
+    if type(found) is int and found > FORMAT:
+        raise ModelFileError(
+            f"The model file has format {found}, this version of shade reads formats up to {FORMAT}: update shade."
+        )
+    if type(found) is not int or found < 1:
+        raise ModelFileError(f"The model file says no format that there is: {found!r:.80}.")
+    return dict(manifest)
+
+
+def _check_hash(name: str, data: bytes, manifest: Mapping[str, Any]) -> None:
+    hashes = manifest.get("sha256")
+    expected = hashes.get(name) if isinstance(hashes, dict) else None
+    found = hashlib.sha256(data).hexdigest()
+    if found != expected:
+        raise ModelFileError(
+            f"The member {name} of the model file was altered: expected {expected!s:.64}, found {found}."
+        )
+
+
+def _parse_tensors(data: bytes) -> dict[str, torch.Tensor]:
+    try:
+        return safetensors.torch.load(data)
+    except (SafetensorError, *ZIP_ERRORS) as error:
+        raise ModelFileError(f"The member {NETWORK} of the model file cannot be read: {error}.") from None
+
+
+def _parse_arrays(data: bytes) -> dict[str, AnyArray]:
+    """The arrays of an npz file, each of a plain type and exactly as long as it says."""
+    members = _unpack(data, f"the member {ARRAYS} of the model file")
+    return {name.removesuffix(".npy"): _parse_array(name, member) for name, member in members.items()}
+
+
+def _parse_array(name: str, data: bytes) -> AnyArray:
+    file = io.BytesIO(data)
+    try:
+        version = np.lib.format.read_magic(file)
+        if version != (1, 0):
+            raise ModelFileError(f"The array {name!r:.80} has version {version} of its format, not 1.0.")
+        shape, fortran, dtype = np.lib.format.read_array_header_1_0(file)
+    except ModelFileError:
+        raise
+    except (*ZIP_ERRORS, SyntaxError, TypeError, RecursionError, MemoryError) as error:
+        raise ModelFileError(f"The array {name!r:.80} cannot be read: {error}.") from None
+    if dtype not in DTYPES or fortran or len(shape) not in (1, 2):
+        raise ModelFileError(
+            f"The array {name!r:.80} is of {dtype!s:.80} in {len(shape)} dimensions, which none may be."
+        )
+    count, start = math.prod(shape), file.tell()
+    if min(shape) < 0 or count * dtype.itemsize != len(data) - start:
+        found = len(data) - start
+        raise ModelFileError(f"The array {name!r:.80} says it has shape {shape!s:.80}, but holds {found} bytes.")
+    return np.frombuffer(data, dtype, count, start).reshape(shape).copy()

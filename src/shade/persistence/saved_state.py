@@ -1,0 +1,224 @@
+"""Between a fitted estimator and the contents of a model file."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import torch
+
+from shade._base.arrays import FloatArray, SingleArray
+from shade._base.errors import ModelFileError
+from shade._base.version import __version__
+from shade.clustering.clustering import Clustering, Shown
+from shade.clustering.selection import FlatClustering
+from shade.data.standardize import Standardizer
+from shade.density.dc_tree import DCTree
+from shade.persistence.model_checks import ESTIMATORS, check_clusters, check_contents, check_points, rule_of
+from shade.persistence.model_file import ModelContents
+from shade.training.autoencoders import outline_network, shape_for_network
+from shade.training.inference import encode_rows
+
+SAME = 1e-6  # relative: rows are embedded in double precision and rounded to single
+WAVES = 16
+NOT_SAVED = ("callbacks", "device")  # functions cannot be saved, and a model moves between machines
+
+
+def contents_of(model: Any) -> ModelContents:
+    """Everything that prediction and reclustering need; the training data of SHADE is not among it."""
+    _check_parameters_of_fit(model)
+    clustering = model.clustering_
+    parameters = {name: _plain(value) for name, value in model.get_params().items() if name not in NOT_SAVED}
+    networks = getattr(model, "networks_", [])
+    description = {
+        "estimator": _name_of(model),
+        "versions": {"shade": __version__, "torch": torch.__version__, "numpy": np.__version__},
+        "parameters": parameters,
+        "sample_shape": list(getattr(model, "sample_shape_", (model.n_features_in_,))),
+        "training_tree": getattr(model, "training_tree_", None),
+        "view": getattr(model, "view_", None),
+        "history": getattr(model, "history_", []),
+        "feature_names": list(getattr(model, "feature_names_in_", [])),
+        "rule": {name: _plain(value) for name, value in asdict(clustering.rule).items()},
+        "dimension": clustering.dimension,
+    }
+    tensors = {
+        f"{member}.{name}": tensor.clone(memory_format=torch.contiguous_format)  # a network may use a layer twice
+        for member, network in enumerate(networks)
+        for name, tensor in network.state_dict().items()
+    }
+    arrays = {
+        "embedding": model.points_,
+        "groups": clustering.shown.groups,
+        "outside": np.flatnonzero(clustering.shown.outside),
+        "links": clustering.links,
+        **{f"dc_tree.{name}": value for name, value in clustering.dc_tree.to_arrays().items()},
+        **{f"clustering.{name}": value for name, value in clustering.flat.to_arrays().items()},
+    }
+    if networks:
+        arrays |= {"standardizer.mean": model.standardizer_.mean, "standardizer.scale": model.standardizer_.scale}
+        # A made-up row, by which and by others made of it a loaded model shows that it embeds as the saved one did.
+        row = model.standardizer_.undo(np.cos(np.arange(model.n_features_in_)))
+        arrays |= {"probe.row": row, "probe.embedding": _embed_probes(model, row, 2 * WAVES)}
+    return ModelContents(description, tensors, arrays)
+
+
+def _name_of(model: Any) -> str:
+    """What a file says it is of: for a class of the user's own, the estimator that it is made of."""
+    return next((kind.__name__ for kind in type(model).__mro__ if kind.__name__ in ESTIMATORS), type(model).__name__)
+
+
+def _check_parameters_of_fit(model: Any) -> None:
+    """Refuse parameters that were set after fitting, for the file would not tell what it holds."""
+    wanted, rule = vars(model), asdict(model.clustering_.rule)
+    same = all(wanted[name] == value for name, value in rule.items() if name in wanted)
+    if not same or wanted.get("n_networks") not in (None, getattr(model, "n_networks_", None)):
+        raise ValueError(
+            f"The parameters of this {type(model).__name__} are not those that it was fitted with: set them back, or "
+            "fit again, before saving."
+        )
+
+
+def parameters_of(contents: ModelContents, allowed: set[str], network: torch.nn.Module | None) -> dict[str, Any]:
+    """The parameters of the estimator that was saved; it keeps defaults for the others."""
+    check_contents(contents)
+    saved = contents.description["parameters"]
+    unknown = sorted(set(saved) - (allowed - set(NOT_SAVED)))
+    if unknown:
+        raise ModelFileError(
+            f"The model file has parameters that this version of shade does not know: {unknown!s:.200}."
+        )
+    parameters = {name: tuple(value) if isinstance(value, list) else value for name, value in saved.items()}
+    if "network" in allowed and parameters.get("network") is None:
+        if network is None:
+            raise ModelFileError("This model was trained with a module of its own: give one of its kind as 'network'.")
+        parameters["network"] = network
+    return parameters
+
+
+def restore(model: Any, contents: ModelContents) -> None:
+    """Give an estimator with the saved and checked parameters everything that fitting gave it."""
+    description, arrays = contents.description, contents.arrays
+    if model.min_samples > len(arrays["embedding"]):
+        raise ModelFileError(f"The model file has fewer rows than min_samples = {model.min_samples}.")
+    model.n_features_in_ = math.prod(description["sample_shape"])
+    if description["feature_names"]:
+        model.feature_names_in_ = np.array(description["feature_names"], dtype=object)
+    if description["estimator"] == "SHADE":
+        _restore_embedding(model, contents)
+    outside = np.zeros(len(arrays["embedding"]), np.bool_)
+    outside[arrays["outside"]] = True
+    clustering = Clustering(
+        arrays["embedding"].astype(np.float64),
+        rule_of(description, vars(model)),
+        float(description["dimension"]),
+        DCTree(**_part(arrays, "dc_tree.")),
+        arrays["links"],
+        Shown(arrays["groups"], outside),
+    )
+    check_points(clustering)
+    check_clusters(clustering, FlatClustering.from_arrays(_part(arrays, "clustering.")))
+    model.set_clustering(clustering)
+
+
+def describe_model(contents: ModelContents) -> dict[str, Any]:
+    """What a model file tells about its model, without building it."""
+    check_contents(contents)
+    description, labels = contents.description, contents.arrays["clustering.labels"]
+    history = description["history"]
+    last = history[-1] if history else {}
+    return {
+        "format": description["format"],
+        "estimator": description["estimator"],
+        "versions": description["versions"],
+        "rows": len(labels),
+        "sample_shape": description["sample_shape"],
+        "feature_names": description["feature_names"],
+        "embedding_columns": contents.arrays["embedding"].shape[1],
+        "weights": sum(tensor.numel() for tensor in contents.tensors.values()),
+        "clusters": len(contents.arrays["clustering.limit"]),
+        "noise": float(np.mean(labels < 0)),
+        "cluster_sizes": np.bincount(labels[labels >= 0]).tolist(),
+        "networks": len({record.get("network", 0) for record in history}),
+        "epochs": max((record.get("epoch", 0) for record in history), default=0),
+        "losses": {name: value for name, value in last.items() if name.endswith("loss")},
+        "parameters": description["parameters"],
+    }
+
+
+def _restore_embedding(model: Any, contents: ModelContents) -> None:
+    """What SHADE has before there is a tree."""
+    description, arrays, tensors = contents.description, contents.arrays, contents.tensors
+    model.sample_shape_ = tuple(description["sample_shape"])
+    model.standardizer_ = Standardizer(arrays["standardizer.mean"], arrays["standardizer.scale"])
+    model.training_tree_ = description["training_tree"]
+    model.view_ = description["view"]
+    model.history_ = description["history"]
+    model.n_iter_ = len(model.history_)
+    model.embedding_ = arrays["embedding"]
+    members = {name.partition(".")[0] for name in tensors}
+    model.n_networks_ = len(members) if model.n_networks is None else model.n_networks
+    if not members or members != {str(member) for member in range(min(model.n_networks_, len(tensors) + 1))}:
+        raise ModelFileError(f"The model file has no weights of {max(1, model.n_networks_)} networks.")
+    for name, tensor in tensors.items():
+        if tensor.is_floating_point() and not torch.isfinite(tensor).all():
+            raise ModelFileError(f"The weights {name!r:.80} in the model file have values that are no numbers.")
+    model.networks_ = [_restore_network(model, _part(tensors, f"{member}.")) for member in range(model.n_networks_)]
+    expected, columns = arrays["probe.embedding"], model.embedding_.shape[1]
+    found = _embed_probes(model, arrays["probe.row"], len(expected))
+    if found.shape[1] != columns:
+        raise ModelFileError(f"The networks embed into {found.shape[1]} columns, the embedding has {columns}.")
+    if not np.allclose(found, expected, rtol=SAME, atol=SAME * float(np.abs(expected).max()), equal_nan=True):
+        raise ModelFileError("The networks do not embed as they did when the model was saved: they are not the same.")
+
+
+def _embed_probes(model: Any, row: FloatArray, number: int) -> SingleArray:
+    """A row in the embedding, and others that are that row, once it is standardised, times waves of other lengths.
+
+    The second half are the opposites of the first: a unit of a network that is as good as off for one is on for the
+    other.
+    """
+    waves = np.cos(np.outer(np.arange(number) % WAVES, np.arange(model.n_features_in_))).astype(np.float32)
+    waves[WAVES:] *= -1.0
+    samples = torch.from_numpy(model.standardizer_.apply(row[None]) * waves).reshape(number, *_network_shape(model))
+    return np.hstack([encode_rows(network, samples, torch.device("cpu")).numpy() for network in model.networks_])
+
+
+def _restore_network(model: Any, weights: dict[str, torch.Tensor]) -> torch.nn.Module:
+    """The network with the saved weights; one of ours is laid out without memory, so its sizes are checked first."""
+    own = isinstance(model.network, torch.nn.Module)
+    if isinstance(model.network, tuple) and len(weights) != 4 * (len(model.network) + 1):
+        raise ModelFileError(f"The model file has {len(weights)} weights for {len(model.network)} hidden layers.")
+    sizes = (model.embedding_size, *(model.network if isinstance(model.network, tuple) else ()))
+    if not own and max(sizes) > sum(tensor.numel() for tensor in weights.values()):
+        raise ModelFileError(f"The weights in the model file do not fit the network: a layer of {max(sizes)} has more.")
+    try:
+        module = outline_network(model.network, _network_shape(model), model.embedding_size)
+        if not own and any(tensor.dtype != torch.float32 for tensor in weights.values()):
+            raise ModelFileError("The weights in the model file are not of float32.")
+        module.load_state_dict(weights, assign=not own)
+    except (RuntimeError, OverflowError, TypeError, ValueError) as error:
+        if isinstance(error, ModelFileError):
+            raise
+        text = " ".join(str(error).split())
+        raise ModelFileError(f"The weights in the model file do not fit the network: {text:.400}") from None
+    return module.eval()
+
+
+def _network_shape(model: Any) -> tuple[int, ...]:
+    return shape_for_network(model.network, model.sample_shape_)
+
+
+def _part(values: dict[str, Any], prefix: str) -> dict[str, Any]:
+    return {name.removeprefix(prefix): value for name, value in values.items() if name.startswith(prefix)}
+
+
+def _plain(value: Any) -> Any:
+    """A parameter as JSON can hold it: NumPy numbers become Python's, modules and generators are left out."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, tuple | list):
+        return [_plain(entry) for entry in value]
+    return value if isinstance(value, int | float | str) else None

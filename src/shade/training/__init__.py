@@ -1,0 +1,20 @@
+"""Autoencoders and their training. Knows nothing of density: targets are given to it."""
+
+from shade.training.autoencoders import Autoencoder, ConvolutionalAutoencoder, FeedForwardAutoencoder, build_network
+from shade.training.callbacks import Callback, EarlyStopping
+from shade.training.inference import decode_rows, encode_rows
+from shade.training.trainer import Trainer, TrainResult, TrainSettings
+
+__all__ = [
+    "Autoencoder",
+    "Callback",
+    "ConvolutionalAutoencoder",
+    "EarlyStopping",
+    "FeedForwardAutoencoder",
+    "TrainResult",
+    "TrainSettings",
+    "Trainer",
+    "build_network",
+    "decode_rows",
+    "encode_rows",
+]

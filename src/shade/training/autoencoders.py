@@ -1,0 +1,159 @@
+"""Autoencoders: anything with `encode` and `decode`."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Protocol, cast, runtime_checkable
+
+import torch
+from torch import nn
+
+from shade._base.validation import Whole
+
+CHANNELS = (32, 64, 128)
+
+
+def shape_for_network(network: object, sample_shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape of one sample as the network sees it: flat for linear layers; grey images get a channel."""
+    if isinstance(network, str):
+        return (1, *sample_shape) if len(sample_shape) == 2 else sample_shape
+    return sample_shape if isinstance(network, nn.Module) else (math.prod(sample_shape),)
+
+
+@runtime_checkable
+class Autoencoder(Protocol):
+    """What training needs of a network."""
+
+    def encode(self, x: torch.Tensor) -> torch.Tensor:
+        """Map a batch of samples to a batch of embedded points, one row each."""
+        ...
+
+    def decode(self, z: torch.Tensor) -> torch.Tensor:
+        """Map embedded points back to samples of the shape that `encode` took."""
+        ...
+
+
+class FeedForwardAutoencoder(nn.Module):
+    """Fully connected layers with LeakyReLU between them, and the same mirrored: the network of the paper."""
+
+    def __init__(self, n_features: int, hidden: Sequence[int], embedding_size: int) -> None:
+        super().__init__()
+        sizes = [n_features, *hidden, embedding_size]
+        self.encoder = _stack(sizes)
+        self.decoder = _stack(sizes[::-1])
+
+    def encode(self, x: torch.Tensor) -> torch.Tensor:
+        """Embed rows."""
+        return cast(torch.Tensor, self.encoder(x))
+
+    def decode(self, z: torch.Tensor) -> torch.Tensor:
+        """Reconstruct rows."""
+        return cast(torch.Tensor, self.decoder(z))
+
+
+class ConvolutionalAutoencoder(nn.Module):
+    """Strided convolutions for images of any size, a linear layer to the embedding, and the same mirrored."""
+
+    def __init__(self, image_shape: Sequence[int], embedding_size: int) -> None:
+        super().__init__()
+        channels, height, width = image_shape
+        self.sizes = [(height, width)]
+        layers: list[nn.Module] = []
+        for before, after in zip((channels, *CHANNELS), CHANNELS, strict=False):
+            layers += [nn.Conv2d(before, after, kernel_size=3, stride=2, padding=1), nn.LeakyReLU()]
+            height, width = (height + 1) // 2, (width + 1) // 2
+            self.sizes.append((height, width))
+        self.convolutions = nn.Sequential(*layers)
+        self.to_embedding = nn.Linear(CHANNELS[-1] * height * width, embedding_size)
+        self.from_embedding = nn.Linear(embedding_size, CHANNELS[-1] * height * width)
+        self.deconvolutions = nn.ModuleList(
+            nn.Conv2d(before, after, kernel_size=3, padding=1)
+            for before, after in zip(CHANNELS[::-1], (*CHANNELS[-2::-1], channels), strict=True)
+        )
+
+    def encode(self, x: torch.Tensor) -> torch.Tensor:
+        """Embed images."""
+        return cast(torch.Tensor, self.to_embedding(self.convolutions(x).flatten(1)))
+
+    def decode(self, z: torch.Tensor) -> torch.Tensor:
+        """Reconstruct images: each step doubles the size by repetition, then convolves."""
+        x = self.from_embedding(z).reshape(len(z), CHANNELS[-1], *self.sizes[-1])
+        for convolution, size in zip(self.deconvolutions, self.sizes[-2::-1], strict=True):
+            x = convolution(nn.functional.interpolate(nn.functional.leaky_relu(x), size=size))
+        return cast(torch.Tensor, x)
+
+
+def check_network(network: object) -> None:
+    """Check the 'network' parameter of SHADE."""
+    allowed = "a sequence of ints in the range [1, inf), 'conv', or a torch module with 'encode' and 'decode'"
+    if isinstance(network, nn.Module):
+        missing = [name for name in ("encode", "decode") if not callable(getattr(network, name, None))]
+        if missing:
+            raise ValueError(
+                f"The 'network' parameter of SHADE must be {allowed}. Got a {type(network).__name__} without "
+                f"{' and '.join(repr(name) for name in missing)} instead."
+            )
+        return
+    sizes = isinstance(network, Sequence) and not isinstance(network, str) and all(map(Whole(1).accepts, network))
+    if not sizes and network != "conv":
+        raise ValueError(f"The 'network' parameter of SHADE must be {allowed}. Got {network!r} instead.")
+
+
+def build_network(
+    network: object, sample_shape: Sequence[int], embedding_size: int, generator: torch.Generator, fresh: bool
+) -> nn.Module:
+    """Make the network that the 'network' parameter describes, with weights drawn from a local generator.
+
+    A module of the user's is copied, never changed; its weights are drawn anew only if `fresh`, as the later members
+    of an ensemble need.
+    """
+    module = outline_network(network, sample_shape, embedding_size)
+    if isinstance(network, nn.Module):
+        if fresh:
+            _draw_own_weights(module, generator)
+        return module
+    _draw_weights(module, generator)
+    return module
+
+
+def outline_network(network: object, sample_shape: Sequence[int], embedding_size: int) -> nn.Module:
+    """The network that the 'network' parameter describes, without memory for weights; a user's module is copied."""
+    if isinstance(network, nn.Module):
+        return copy.deepcopy(network)
+    with torch.device("meta"):  # draws nothing from torch's global generator
+        if isinstance(network, str):
+            return ConvolutionalAutoencoder(sample_shape, embedding_size)
+        return FeedForwardAutoencoder(math.prod(sample_shape), cast(Sequence[int], network), embedding_size)
+
+
+def _stack(sizes: Sequence[int]) -> nn.Sequential:
+    layers: list[nn.Module] = []
+    for before, after in pairwise(sizes):
+        layers += [nn.Linear(before, after), nn.LeakyReLU()]
+    return nn.Sequential(*layers[:-1])
+
+
+def _draw_weights(module: nn.Module, generator: torch.Generator) -> None:
+    """torch's own initial weights for linear and convolutional layers, all that have any."""
+    for layer in module.modules():
+        if isinstance(layer, nn.Linear | nn.Conv2d):
+            for name, outline in list(layer.named_parameters()):  # to_empty would import the whole of sympy
+                setattr(layer, name, nn.Parameter(torch.empty(outline.shape, dtype=outline.dtype)))
+            bound = 1.0 / math.sqrt(layer.weight[0].numel())
+            nn.init.uniform_(layer.weight, -bound, bound, generator=generator)
+            if layer.bias is not None:
+                nn.init.uniform_(layer.bias, -bound, bound, generator=generator)
+
+
+def _draw_own_weights(module: nn.Module, generator: torch.Generator) -> None:
+    """Draw a user's module anew with its own `reset_parameters`; torch's global generator is put back after."""
+    seed = int(torch.randint(2**62, (1,), generator=generator))
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        for layer in module.modules():
+            reset = getattr(layer, "reset_parameters", None)
+            if callable(reset):
+                reset()

@@ -1,0 +1,116 @@
+"""How much memory a fit takes, told before it starts: all data at once, or streamed through windows."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from shade._base.arrays import IntArray
+from shade._base.errors import MemoryBudgetError
+from shade._base.memory import available_memory, format_memory, parse_memory, short_memory
+from shade.data.row_sources import RowSource
+from shade.density.search import FEW_COLUMNS
+from shade.training.stream_trainer import WINDOWS_HELD
+
+# Measured with tracemalloc on 10^5 to 10^7 rows; a test measures again.
+WORKING = 160_000_000  # slices in double precision, batches, the network and its optimizer
+ORDER_BYTES = 16  # a row: the shuffled order of an epoch and of the next
+TREE_BYTES, TREE_BYTES_A_COLUMN = 125, 21  # a row, while the spanning tree is built in a kd-tree
+BLOCKS_BYTES_A_COLUMN = 8  # a row, while it is built by blocks of products
+AFTER_TREE_BYTES = 230  # a row, while clusters are chosen
+DATA_TREE_BYTES = 900  # a row, for the trees of the data: columns, directions with their 50 components, and branches
+BLOCK_BYTES = 1 << 20  # of rows read in one go
+BLOCKS_A_WINDOW = 16  # at least, so that windows mix rows from all over the data
+BATCHES_A_WINDOW = 4
+
+logger = logging.getLogger("shade")
+
+
+@dataclass(frozen=True)
+class FitPlan:
+    """How the rows come to training: all in memory if `window_rows` is None."""
+
+    window_rows: int | None
+    boundaries: IntArray | None
+    needed: int
+
+    def identity(self) -> dict[str, Any]:
+        """What of it decides the batches."""
+        return {"window_rows": self.window_rows, "blocks": 1 if self.boundaries is None else len(self.boundaries) - 1}
+
+
+def clustering_bytes(n_rows: int, embedding_columns: int) -> int:
+    """Memory for the embedding, in both precisions, and its trees."""
+    tree = TREE_BYTES + embedding_columns * (
+        TREE_BYTES_A_COLUMN if embedding_columns <= FEW_COLUMNS else BLOCKS_BYTES_A_COLUMN
+    )
+    return n_rows * (12 * embedding_columns + max(tree, AFTER_TREE_BYTES))
+
+
+def plan_fit(rows: Any, memory: object, *, embedding_columns: int, batch_size: int, complete_tree: bool) -> FitPlan:
+    """Decide between memory and streaming, say so, and refuse what cannot fit.
+
+    Streaming changes the order of the batches, so it is never chosen by what happens to be free: only by `memory`.
+    """
+    n, columns = rows.shape
+    clustering = clustering_bytes(n, embedding_columns)
+    whole = n * 4 * columns + max(n * ORDER_BYTES, clustering) + WORKING
+    if complete_tree:
+        whole = max(whole + n * DATA_TREE_BYTES, n * columns * (12 + TREE_BYTES_A_COLUMN) + WORKING)
+    what = f"{n:,} rows of {columns:,} columns"
+    if memory is None:
+        free = available_memory() if isinstance(rows, RowSource) else None
+        if free is not None and whole > free:
+            raise MemoryBudgetError(
+                f"Fitting {what} in memory takes about {format_memory(whole)}, and {format_memory(free)} are free. "
+                f"Give memory='{short_memory(0.8 * free)}' to read the rows as they are needed."
+            )
+        return FitPlan(None, None, whole)
+    budget = parse_memory(memory, "fit")
+    if whole <= budget:
+        logger.info("Fitting %s in memory: about %s of %s.", what, format_memory(whole), format_memory(budget))
+        return FitPlan(None, None, whole)
+    fewer = "Give more, a smaller 'embedding_size', or fit a part of the rows and predict the others."
+    if complete_tree:
+        raise MemoryBudgetError(
+            f"Fitting {what} with tree='complete' takes about {format_memory(whole)}, more than memory={memory!r}, "
+            "since the tree of all data needs all of it at once. Give more, or use tree='batch'."
+        )
+    if clustering + WORKING > budget:
+        raise MemoryBudgetError(
+            f"Clustering {n:,} embedded rows takes about {format_memory(clustering + WORKING)} "
+            f"({clustering // n} bytes a row), more than memory={memory!r}. {fewer}"
+        )
+    room = budget - WORKING - n * ORDER_BYTES
+    window_rows = min(n, max(0, room) // (WINDOWS_HELD * 4 * columns))
+    boundaries = _blocks(rows, window_rows)
+    least = max(BATCHES_A_WINDOW * batch_size, int(np.diff(boundaries).max()))
+    if window_rows < least:
+        least_bytes = WORKING + n * ORDER_BYTES + WINDOWS_HELD * 4 * columns * least
+        raise MemoryBudgetError(
+            f"Streaming {what} takes at least {format_memory(least_bytes)} for windows of {least:,} rows, more than "
+            f"memory={memory!r}. Give more, a smaller 'batch_size', or data in smaller chunks or row groups."
+        )
+    needed = max(clustering + WORKING, WORKING + n * ORDER_BYTES + WINDOWS_HELD * 4 * columns * window_rows)
+    logger.info(
+        "Fitting %s in windows of %s rows: about %s of %s; in memory it would be %s.",
+        what, f"{window_rows:,}", format_memory(needed), format_memory(budget), format_memory(whole),
+    )  # fmt: skip
+    return FitPlan(window_rows, boundaries, needed)
+
+
+def _blocks(rows: Any, window_rows: int) -> IntArray:
+    """Rows at which blocks begin and end: large enough to be read at speed, small enough for many to make a window."""
+    n, columns = rows.shape
+    wanted = max(1, min(BLOCK_BYTES // (4 * columns), window_rows // BLOCKS_A_WINDOW))
+    natural: IntArray | None = getattr(rows, "boundaries", None)
+    if natural is None:
+        return np.append(np.arange(0, n, wanted), n)
+    kept = [0]
+    for start, stop in zip(natural[1:-1].tolist(), natural[2:].tolist(), strict=True):
+        if stop - kept[-1] > max(wanted, 1):
+            kept.append(start)
+    return np.append(kept, n)

@@ -1,0 +1,303 @@
+"""Checkpoints: where training stands, written now and then, so that it can go on as if nothing had happened."""
+
+from __future__ import annotations
+
+import json
+import signal
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from itertools import count, takewhile
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import safetensors
+import safetensors.torch
+import torch
+
+from shade._base.errors import CheckpointError, ShadeWarning
+from shade._base.files import write_whole
+from shade._base.ranks import bytes_from_first, rank_and_world
+
+FORMAT = 1
+DESCRIPTION = "shade_checkpoint"  # the entry of the file's header that holds everything but tensors
+
+
+@dataclass
+class Progress:
+    """How far training is: whole epochs, and rows of the one after them with the sums of their losses."""
+
+    totals: torch.Tensor
+    rows: int = 0
+    seconds: float = 0.0
+    stopped: bool = False
+    history: list[dict[str, float]] = field(default_factory=list)
+
+    def begin_epoch(self) -> None:
+        """Count from zero."""
+        self.totals.zero_()
+        self.rows, self.seconds = 0, 0.0
+
+
+@dataclass(frozen=True)
+class TrainState:
+    """Everything that going on needs; `epoch_start` is NumPy's generator as it was before the epoch under way."""
+
+    progress: Progress
+    epoch_start: Mapping[str, Any]
+    network: Mapping[str, torch.Tensor]
+    optimizer: Mapping[str, torch.Tensor]
+    torch_generators: Mapping[str, torch.Tensor]
+
+    def copy(self) -> TrainState:
+        """The state as it is now, on the CPU: training goes on changing the original."""
+        progress = replace(
+            self.progress, totals=self.progress.totals.detach().cpu().clone(), history=list(self.progress.history)
+        )
+        parts = (self.network, self.optimizer, self.torch_generators)
+        return TrainState(progress, dict(self.epoch_start), *(_copy_tensors(part) for part in parts))
+
+    def describe(self) -> dict[str, Any]:
+        """What is no tensor, for JSON."""
+        progress = self.progress
+        return {
+            "rows": progress.rows,
+            "seconds": progress.seconds,
+            "stopped": progress.stopped,
+            "history": progress.history,
+            "epoch_start": self.epoch_start,
+        }
+
+    def tensors(self) -> dict[str, torch.Tensor]:
+        """What is tensors, by name."""
+        parts = {"network": self.network, "optimizer": self.optimizer, "generator": self.torch_generators}
+        named = {f"{part}.{name}": tensor for part, tensors in parts.items() for name, tensor in tensors.items()}
+        return {"totals": self.progress.totals, **named}
+
+    @classmethod
+    def from_file(cls, description: dict[str, Any], tensors: Mapping[str, torch.Tensor]) -> TrainState:
+        """Put together what `describe` and `tensors` took apart."""
+        epoch_start = description.pop("epoch_start")
+        progress = Progress(totals=tensors["totals"], **description)
+        parts = (_part(tensors, f"{name}.") for name in ("network", "optimizer", "generator"))
+        return cls(progress, epoch_start, *parts)
+
+
+class TorchGenerators:
+    """torch's own generators, from which layers such as dropout draw: part of a state only if training uses them."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
+        self._before = self._current()
+        self._used = False
+
+    def changed(self) -> dict[str, torch.Tensor]:
+        """Their states, if they were drawn from since training began."""
+        current = self._current()
+        self._used |= any(not torch.equal(current[name], self._before[name]) for name in current)
+        return current if self._used else {}
+
+    def restore(self, states: Mapping[str, torch.Tensor]) -> None:
+        """Put them where a state found them; what no state holds is left alone."""
+        self._used = bool(states)
+        if "cpu" in states:
+            torch.random.set_rng_state(states["cpu"])
+        if "cuda" in states and self._device.type == "cuda":
+            torch.cuda.set_rng_state(states["cuda"], self._device)
+
+    def _current(self) -> dict[str, torch.Tensor]:
+        states = {"cpu": torch.random.get_rng_state()}
+        if self._device.type == "cuda":
+            states["cuda"] = torch.cuda.get_rng_state(self._device)
+        return states
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Where a checkpoint is kept, and after how many minutes or epochs it is written anew."""
+
+    path: Path
+    minutes: float | None = 10.0
+    epochs: int | None = None
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """What a file holds: what the training was of (`identity`), and the state of each network so far."""
+
+    identity: dict[str, Any]
+    states: list[TrainState]
+
+
+class Checkpoints:
+    """Writes a checkpoint when one is due; `found` is the one that training goes on from.
+
+    Networks that train side by side share it.
+    """
+
+    def __init__(self, schedule: Schedule, identity: dict[str, Any], found: Checkpoint | None = None) -> None:
+        self.schedule = schedule
+        self.writes = rank_and_world()[0] == 0  # all ranks are in the same state
+        self.identity = identity
+        self.states: dict[int, TrainState] = {} if found is None else dict(enumerate(found.states))
+        self._writing = threading.Lock()
+        self._written = time.monotonic()
+
+    def of_member(self, member: int) -> MemberCheckpoints:
+        """The same for one network of an ensemble."""
+        return MemberCheckpoints(self, member)
+
+    def due(self, epoch: int | None) -> bool:
+        """Whether enough minutes or, at the end of an epoch, epochs have passed."""
+        if not self.writes:
+            return False
+        minutes, epochs = self.schedule.minutes, self.schedule.epochs
+        if epochs is not None and epoch is not None and epoch % epochs == 0:
+            return True
+        return minutes is not None and time.monotonic() - self._written >= 60.0 * minutes
+
+    def keep(self, member: int, state: TrainState) -> None:
+        """Take a copy of a network's state for the next write."""
+        self.states[member] = state.copy()
+
+    def write(self) -> None:
+        """Write the file; where that fails the one before stays as it was."""
+        with self._writing:
+            if self.writes:
+                # A network that began before one ahead of it did is left out until that one has a state too.
+                begun = [self.states[member] for member in takewhile(self.states.__contains__, count())]
+                write_checkpoint(self.schedule.path, Checkpoint(self.identity, begun))
+            self._written = time.monotonic()
+
+    def try_to_write(self) -> None:
+        """Write the file, or warn: hours of training are worth more than a checkpoint."""
+        try:
+            self.write()
+        except OSError as error:
+            self._written = time.monotonic()  # not again before the time is up
+            warnings.warn(
+                f"The checkpoint {self.schedule.path} could not be written: {error.strerror or error}. Training goes "
+                "on; the checkpoint written before is still there.",
+                ShadeWarning,
+                stacklevel=2,
+            )
+
+
+@dataclass
+class MemberCheckpoints:
+    """What the training of one network sees of the checkpoints."""
+
+    checkpoints: Checkpoints
+    member: int
+    _interrupted: bool = False
+
+    @property
+    def found(self) -> TrainState | None:
+        """The state to go on from."""
+        state = self.checkpoints.states.get(self.member)
+        return None if state is None else state.copy()
+
+    def begin(self, state: Callable[[], TrainState]) -> None:
+        """Write the first checkpoint; that it can be written is found out before anything is trained."""
+        if self.found is not None:
+            return
+        self.checkpoints.keep(self.member, state())
+        try:
+            self.checkpoints.write()
+        except OSError as error:
+            path = self.checkpoints.schedule.path
+            raise CheckpointError(
+                f"The checkpoint {path} cannot be written: {error.strerror or error}. Give another 'checkpoint'."
+            ) from error
+
+    def offer(self, state: Callable[[], TrainState], *, epoch: int | None, last: bool) -> None:
+        """A place where a checkpoint can be taken; `epoch` is the number of an epoch that just ended."""
+        if last or self.checkpoints.due(epoch):
+            self.checkpoints.keep(self.member, state())
+            self.checkpoints.try_to_write()
+        if self._interrupted:
+            raise KeyboardInterrupt
+
+    @contextmanager
+    def save_when_interrupted(self, state: Callable[[], TrainState]) -> Iterator[None]:
+        """Let Ctrl-C wait for the end of a step and leave a checkpoint; a second one does not wait."""
+        hurried = False
+
+        def note(number: int, frame: FrameType | None) -> None:
+            nonlocal hurried
+            if self._interrupted:
+                hurried = True
+                signal.default_int_handler(number, frame)
+            self._interrupted = True
+
+        ours = threading.current_thread() is threading.main_thread() and (
+            signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        )
+        if ours:
+            signal.signal(signal.SIGINT, note)
+        try:
+            yield
+        except KeyboardInterrupt:
+            if not hurried:
+                self.checkpoints.keep(self.member, state())
+                self.checkpoints.try_to_write()
+            raise
+        finally:
+            if ours:
+                signal.signal(signal.SIGINT, signal.default_int_handler)
+        if self._interrupted:  # after the last step
+            raise KeyboardInterrupt
+
+
+def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
+    """Write one safetensors file whose header holds the rest as JSON."""
+    description = {
+        "format": FORMAT,
+        "identity": checkpoint.identity,
+        "states": [state.describe() for state in checkpoint.states],
+    }
+    tensors = {
+        f"{member}.{name}": tensor
+        for member, state in enumerate(checkpoint.states)
+        for name, tensor in state.tensors().items()
+    }
+    write_whole(path, safetensors.torch.save(tensors, {DESCRIPTION: json.dumps(description)}))
+
+
+def read_checkpoint(path: Path) -> Checkpoint:
+    """Read a checkpoint, of which rank 0 has the file; nothing in it is executed."""
+    data = b""
+    if rank_and_world()[0] == 0:
+        if not path.is_file():
+            raise CheckpointError(f"There is no checkpoint {path} to resume from.")
+        data = path.read_bytes()
+    data = bytes_from_first(data)
+    try:
+        length = int.from_bytes(data[:8], "little")
+        description = json.loads(json.loads(data[8 : 8 + length])["__metadata__"][DESCRIPTION])
+        tensors = safetensors.torch.load(data)
+    except (safetensors.SafetensorError, KeyError, ValueError) as error:
+        raise CheckpointError(f"{path} is no checkpoint of shade, or a damaged one ({error}).") from None
+    if description["format"] != FORMAT:
+        raise CheckpointError(
+            f"The checkpoint {path} has format {description['format']!r}, this version of shade reads {FORMAT}."
+        )
+    states = [
+        TrainState.from_file(values, _part(tensors, f"{member}."))
+        for member, values in enumerate(description["states"])
+    ]
+    return Checkpoint(description["identity"], states)
+
+
+def _copy_tensors(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    return {
+        name: tensor.detach().cpu().clone(memory_format=torch.contiguous_format) for name, tensor in tensors.items()
+    }
+
+
+def _part(values: Mapping[str, torch.Tensor], prefix: str) -> dict[str, torch.Tensor]:
+    return {name.removeprefix(prefix): value for name, value in values.items() if name.startswith(prefix)}

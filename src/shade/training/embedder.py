@@ -1,0 +1,79 @@
+"""From rows to the embedding, a block at a time, and back: rows need not be in memory, none depends on another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from shade._base.arrays import FloatArray, SingleArray
+from shade._base.parallel import training_threads
+from shade._base.validation import check_finite
+from shade.data.row_sources import RowSource
+from shade.data.standardize import Standardizer
+from shade.training import decode_rows, encode_rows
+
+ENTRIES_AT_A_TIME = 1 << 22
+POINTS_AT_A_TIME = 1 << 18
+
+
+@dataclass(frozen=True)
+class Embedder:
+    """Networks, what their rows are standardised by, and the shape of a sample as they see it."""
+
+    standardizer: Standardizer
+    networks: Sequence[nn.Module]
+    sample_shape: tuple[int, ...]
+    device: torch.device
+
+    def embed(self, rows: Any, out: SingleArray | None = None, *, share: slice = slice(None)) -> SingleArray:
+        """Embed all rows, or a share of them, into `out` if given."""
+        start, stop, _ = share.indices(len(rows))
+        if out is None:
+            columns = next(self.blocks(rows, 0, 1)).shape[1]
+            out = np.empty((len(rows), columns), np.float32)
+        for block in self.blocks(rows, start, stop):
+            out[start : start + len(block)] = block
+            start += len(block)
+        return out
+
+    def points(self, rows: Any) -> Iterator[FloatArray]:
+        """The embedding as points for searches, many at a time."""
+        waiting: list[SingleArray] = []
+        for block in self.blocks(rows, 0, len(rows)):
+            waiting.append(block)
+            if sum(map(len, waiting)) >= POINTS_AT_A_TIME:
+                yield np.concatenate(waiting).astype(np.float64)
+                waiting = []
+        if waiting:
+            yield np.concatenate(waiting).astype(np.float64)
+
+    def decode(self, points: SingleArray) -> FloatArray:
+        """Embedded rows in the unit of the data, one row each; networks are averaged."""
+        parts = np.split(points, len(self.networks), axis=1)
+        decoded = [
+            decode_rows(network, torch.from_numpy(np.ascontiguousarray(part)), self.device).flatten(1).numpy()
+            for network, part in zip(self.networks, parts, strict=True)
+        ]
+        return self.standardizer.undo(np.mean(np.asarray(decoded, np.float64), axis=0))
+
+    def blocks(self, rows: Any, first: int, last: int) -> Iterator[SingleArray]:
+        """The embedding of some rows as it comes."""
+        at_a_time = max(1, ENTRIES_AT_A_TIME // max(1, rows.shape[1]))
+        for start in range(first, last, at_a_time):
+            part = rows[start : min(start + at_a_time, last)]
+            if isinstance(rows, RowSource):
+                check_finite(part, partial(_place, rows, start))
+            samples = self.standardizer.apply(part)
+            shaped = torch.from_numpy(samples).reshape(len(samples), *self.sample_shape)
+            with training_threads():
+                yield np.hstack([encode_rows(network, shaped, self.device).numpy() for network in self.networks])
+
+
+def _place(source: RowSource, start: int, row: int) -> str:
+    return source.place(start + row)

@@ -1,0 +1,249 @@
+"""From rows to trained networks: the kind of training that memory, device and processes allow."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass
+from functools import partial
+from os import PathLike
+from threading import Event
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from shade._base.arrays import SingleArray
+from shade._base.errors import MemoryBudgetError, TrainingError
+from shade._base.parallel import count_threads, run_together, training_threads
+from shade._base.ranks import bytes_from_first, rank_and_world
+from shade._base.seeds import draw_seed, spawn_seeds
+from shade.data.fingerprint import fingerprint
+from shade.density.dc_tree import DCTree
+from shade.density.search import choose_algorithm
+from shade.density.targets import targets_of_batches, targets_of_tree
+from shade.training import Trainer, TrainResult, TrainSettings, build_network
+from shade.training.batches import batch_starts
+from shade.training.callbacks import Callback
+from shade.training.capacity import FitPlan, plan_fit
+from shade.training.checkpoints import Checkpoints
+from shade.training.group_trainer import GroupTrainer, StreamGroupTrainer
+from shade.training.resume import open_checkpoints
+from shade.training.stream_trainer import StreamedRows, StreamTrainer
+
+# Work for a tree of all data, in columns times pairs of rows: a few seconds at once, and about as long as an epoch
+# takes for each epoch of each network.
+FEW_PAIRED_ENTRIES = 1e11
+PAIRED_ENTRIES_AN_EPOCH = {"cpu": 2e10, "cuda": 5e12}
+SMALL_ROWS, SMALL_ENTRIES = 2_000, 1_000_000  # of data on which four networks train within seconds
+MOST_BATCH_ROWS_ON_CUDA = 4096  # a row of a batch's matrix is held by one program of a kernel
+
+
+def count_networks(wanted: int | None, shape: tuple[int, ...]) -> int:
+    """How many networks are trained: as many as asked for, or more where data is small and seeds decide more."""
+    if wanted is not None:
+        return wanted
+    return 4 if shape[0] <= SMALL_ROWS and math.prod(shape) <= SMALL_ENTRIES else 2
+
+
+@dataclass(frozen=True)
+class TrainingJob:
+    """What is trained, and how.
+
+    Attributes
+    ----------
+    network : sequence of int, "conv" or torch module
+    sample_shape : tuple of int
+        Shape of a sample as the network sees it.
+    embedding_size : int
+    n_networks : int
+    settings : TrainSettings
+    density_unit : {"data", "deviation", "mean_edge"}
+    standardize : callable
+        Makes standardised samples of rows.
+    callbacks : tuple of Callback
+    n_jobs : int, optional
+    """
+
+    network: Sequence[int] | str | nn.Module
+    sample_shape: tuple[int, ...]
+    embedding_size: int
+    n_networks: int
+    settings: TrainSettings
+    density_unit: str
+    standardize: Callable[[Any], SingleArray]
+    callbacks: tuple[Callback, ...] = ()
+    n_jobs: int | None = None
+
+    @property
+    def mean_edge(self) -> bool:
+        """Whether dc-distances are in multiples of the mean edge of their tree."""
+        return self.density_unit == "mean_edge"
+
+
+def plan_training(
+    rows: Any,
+    memory: str | int | None,
+    device: torch.device,
+    *,
+    tree: str,
+    embedding_columns: int,
+    batch_size: int,
+    min_samples: int,
+    epochs: int,
+) -> tuple[FitPlan, str]:
+    """How the rows come to training, and which tree it follows: "batch" or "complete".
+
+    `epochs` are those of all networks together.
+    """
+
+    def plan(tree: str) -> tuple[FitPlan, str]:
+        complete = tree == "complete"
+        found = plan_fit(
+            rows, memory, embedding_columns=embedding_columns, batch_size=batch_size, complete_tree=complete
+        )
+        return found, tree
+
+    check_world(len(rows), batch_size, min_samples)
+    if tree != "auto":
+        return plan(tree)
+    if tree_is_bearable(rows.shape, epochs, device):
+        with suppress(MemoryBudgetError):
+            return plan("complete")
+    return plan("batch")
+
+
+def begin_training(
+    random_state: object,
+    rows: Any,
+    parameters: Mapping[str, Any],
+    checkpoint: str | PathLike[str] | None,
+    resume: str | PathLike[str] | bool | None,
+    minutes: float | None,
+    epochs: int | None,
+) -> tuple[int, Checkpoints | None]:
+    """The seed, and the checkpoints if any are wanted; where training goes on from one, the seed is its."""
+    seed = int(bytes_from_first(str(draw_seed(random_state)).encode()))
+    if checkpoint is None and not resume:
+        return seed, None
+    identity = {"parameters": dict(parameters), "data": fingerprint(rows), "seed": seed}
+    checkpoints = open_checkpoints(checkpoint, resume, minutes, epochs, identity)
+    return checkpoints.identity["seed"], checkpoints
+
+
+def train(
+    job: TrainingJob,
+    rows: Any,
+    samples: SingleArray | None,
+    tree: DCTree | None,
+    plan: FitPlan,
+    device: torch.device,
+    seed: int,
+    checkpoints: Checkpoints | None,
+) -> list[TrainResult]:
+    """Train the networks on samples in memory, or on rows that are streamed where there are none.
+
+    Targets come from the tree, or from trees of the batches if it is None.
+    """
+    # Streams and graphs are of the current device, which need not be the one that was asked for.
+    with torch.cuda.device(device) if device.type == "cuda" else nullcontext():
+        if samples is None:
+            make = make_stream_trainer(job, rows, plan, device)
+        else:
+            make = make_trainer(job, samples, tree, device)
+        return train_networks(job, make, seed, checkpoints)
+
+
+def tree_is_bearable(shape: tuple[int, ...], epochs: int, device: torch.device) -> bool:
+    """Whether the tree of all data takes about as long as so many epochs at most."""
+    entries = float(shape[0]) ** 2 * shape[1]
+    an_epoch = PAIRED_ENTRIES_AN_EPOCH["cuda" if device.type == "cuda" else "cpu"]
+    return entries <= max(FEW_PAIRED_ENTRIES, epochs * an_epoch) or choose_algorithm(*shape) == "kd_tree"
+
+
+def check_world(n_rows: int, batch_size: int, min_samples: int) -> None:
+    """Refuse more processes than there are batches, as each finds by itself: some would have nothing to train on."""
+    world, batches = rank_and_world()[1], len(batch_starts(n_rows, batch_size, min_samples))
+    if world > batches:
+        raise TrainingError(
+            f"There are {world} processes for {n_rows:,} rows, which make {batches} "
+            f"{'batch' if batches == 1 else 'batches'} of {batch_size}: start {batches} at most, or use a smaller "
+            "'batch_size'."
+        )
+
+
+def make_trainer(
+    job: TrainingJob, samples: SingleArray, tree: DCTree | None, device: torch.device
+) -> Callable[..., Trainer]:
+    """Training with all rows in memory, on targets from the tree, or from a tree of each batch if it is None."""
+    mean_edge, settings = job.mean_edge, job.settings
+    several = rank_and_world()[1] > 1
+    on_device = torch.from_numpy(samples).reshape(len(samples), *job.sample_shape).to(device)
+    if device.type == "cuda" and settings.batch_size <= MOST_BATCH_ROWS_ON_CUDA and not several:
+        from shade.density.device_targets import device_targets_of_batches, device_targets_of_tree
+        from shade.training.cuda_trainer import CudaTrainer
+
+        device_targets = device_targets_of_batches(on_device, settings.smallest_batch, mean_edge=mean_edge)
+        if tree is not None:
+            device_targets = device_targets_of_tree(tree, device, mean_edge=mean_edge)
+        return partial(CudaTrainer, samples=on_device, targets=None, device_targets=device_targets)
+    if tree is None:
+        targets = targets_of_batches(samples, settings.smallest_batch, mean_edge=mean_edge)
+    else:
+        targets = targets_of_tree(tree, mean_edge=mean_edge)
+    return partial(GroupTrainer if several else Trainer, samples=on_device, targets=targets)
+
+
+def make_stream_trainer(job: TrainingJob, rows: Any, plan: FitPlan, device: torch.device) -> Callable[..., Trainer]:
+    """Training on windows of rows that are read as they are needed, on a tree of each batch."""
+    streamed = StreamedRows(
+        lambda start, stop: job.standardize(rows[start:stop]),
+        plan.boundaries,  # type: ignore[arg-type] # a plan to stream has both
+        plan.window_rows,  # type: ignore[arg-type]
+        partial(targets_of_batches, min_samples=job.settings.smallest_batch, mean_edge=job.mean_edge),
+    )
+    nothing = torch.empty(0, *job.sample_shape, device=device)
+    kind = StreamGroupTrainer if rank_and_world()[1] > 1 else StreamTrainer
+    return partial(kind, samples=nothing, targets=None, rows=streamed)
+
+
+def train_networks(
+    job: TrainingJob, make: Callable[..., Trainer], seed: int, checkpoints: Checkpoints | None
+) -> list[TrainResult]:
+    """Train each network of the ensemble from its own seed, side by side where cores and callbacks allow it.
+
+    A network trains on one thread in either case, so that its weights are the same.
+    """
+    callbacks = list(job.callbacks)
+    if rank_and_world()[0] > 0:
+        callbacks = []
+    seeds = spawn_seeds(seed, job.n_networks)
+    watched = [[callback.of_network(member, len(seeds)) for callback in callbacks] for member in range(len(seeds))]
+
+    def train(member: int, interruption: Event) -> TrainResult:
+        own = seeds[member]
+        generator = torch.Generator().manual_seed(int(own.generate_state(1, np.uint64)[0] >> 1))
+        trainer = make(
+            network=build_network(job.network, job.sample_shape, job.embedding_size, generator, fresh=member > 0),
+            settings=job.settings,
+            random=np.random.default_rng(own),
+            callbacks=[own or shared for own, shared in zip(watched[member], callbacks, strict=True)],
+            checkpoints=None if checkpoints is None else checkpoints.of_member(member),
+            interruption=interruption,
+        )
+        result = trainer.fit()
+        if job.n_networks > 1:
+            result.history[:] = [{"network": member, **record} for record in result.history]
+        return result
+
+    # A module of the user's may draw from torch's only generator, and samples elsewhere have a device of their own.
+    together = (
+        getattr(make, "func", None) is Trainer
+        and make.keywords["samples"].device.type == "cpu"  # type: ignore[attr-defined]
+        and not isinstance(job.network, nn.Module)
+        and all(own is not None for owns in watched for own in owns)
+    )
+    with training_threads():
+        return run_together(train, range(len(seeds)), threads=count_threads(job.n_jobs) if together else 1)

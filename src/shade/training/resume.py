@@ -1,0 +1,102 @@
+"""Beginning a training with checkpoints, or going on from one of the same training."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from torch import nn
+
+from shade._base.errors import CheckpointError
+from shade._base.ranks import bytes_from_first, rank_and_world
+from shade._base.validation import Real, Whole, check_parameter
+from shade.training.checkpoints import Checkpoint, Checkpoints, Schedule, read_checkpoint
+
+# What may change when training goes on: how it runs, how long, and what is made of the embedding after.
+FREE = frozenset(
+    (
+        "background_noise", "between_noise", "callbacks", "device", "epochs", "min_cluster_size", "n_jobs",
+        "n_networks", "random_state", "selection", "verbose",
+    )
+)  # fmt: skip
+
+
+def open_checkpoints(
+    checkpoint: str | PathLike[str] | None,
+    resume: str | PathLike[str] | bool | None,
+    minutes: float | None,
+    epochs: int | None,
+    identity: Mapping[str, Any],
+) -> Checkpoints:
+    """The checkpoints that the arguments of `fit` ask for; one of `checkpoint` and `resume` is given.
+
+    `identity` says what the training is of: its "parameters", "data" and "seed". With `resume`, the seed is the one of
+    the checkpoint.
+    """
+    wanted = json.loads(json.dumps(identity, default=_plain))
+    if resume is True and checkpoint is None:
+        raise ValueError("resume=True goes on from the file that the 'checkpoint' argument names: give one.")
+    source = None if not resume else Path(fspath(checkpoint if resume is True else resume))  # type: ignore[arg-type]
+    target = source if checkpoint is None else Path(fspath(checkpoint))
+    schedule = Schedule(target, minutes, epochs)  # type: ignore[arg-type]
+    _check_schedule(schedule)
+    if source is None or (resume is True and not bytes_from_first(b"there" if source.exists() else b"")):
+        return Checkpoints(schedule, wanted)
+    found = read_checkpoint(source)
+    _check_same(source, found, wanted)
+    return Checkpoints(schedule, {**wanted, "seed": found.identity["seed"]}, found)
+
+
+def check_intervals(minutes: object, epochs: object) -> None:
+    """Check how often a checkpoint is wanted."""
+    if minutes is not None:
+        check_parameter("checkpoint_minutes", minutes, Real(0.0), "fit")
+    check_parameter("checkpoint_epochs", epochs, Whole(1, optional=True), "fit")
+
+
+def _check_schedule(schedule: Schedule) -> None:
+    check_intervals(schedule.minutes, schedule.epochs)
+    if rank_and_world()[0] == 0 and not schedule.path.parent.is_dir():
+        raise CheckpointError(f"The checkpoint {schedule.path} cannot be written: there is no such folder.")
+
+
+def _check_same(path: Path, found: Checkpoint, wanted: Mapping[str, Any]) -> None:
+    """Refuse to go on with other data or parameters: the result would be of neither."""
+    remedy = "Give the same, or start anew without 'resume'."
+    before, now = found.identity["data"], wanted["data"]
+    if before["shape"] != now["shape"]:
+        raise CheckpointError(
+            f"The checkpoint {path} is of data of shape {tuple(before['shape'])}, not {tuple(now['shape'])}. {remedy}"
+        )
+    if before != now:
+        raise CheckpointError(
+            f"The checkpoint {path} is of other data: the shape {tuple(now['shape'])} is the same, the values or their "
+            f"type ({before['dtype']}, now {now['dtype']}) are not. {remedy}"
+        )
+    old, new = found.identity["parameters"], wanted["parameters"]
+    changes = [
+        f"{name}={old.get(name)!r}, not {new.get(name)!r}"
+        for name in sorted({*old, *new} - FREE)
+        if old.get(name) != new.get(name)
+    ]
+    state = new["random_state"]
+    if isinstance(state, int) and state != found.identity["seed"]:
+        changes.append(f"random_state={found.identity['seed']!r}, not {state!r}")
+    if changes:
+        raise CheckpointError(f"The checkpoint {path} is of a fit with {'; '.join(changes)}. {remedy}")
+    most = max((len(state.progress.history) for state in found.states), default=0)
+    if most > new["epochs"]:
+        raise CheckpointError(
+            f"The checkpoint {path} has trained for {most} epochs already, more than epochs={new['epochs']}. {remedy}"
+        )
+
+
+def _plain(value: Any) -> Any:
+    """Parameters as JSON can hold them; a module is known by its architecture."""
+    if isinstance(value, np.generic):
+        return value.item()
+    return str(value) if isinstance(value, nn.Module) else None

@@ -1,0 +1,243 @@
+"""Training: five short steps that can be read from top to bottom."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import chain
+from threading import Event
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from shade._base.arrays import IntArray
+from shade._base.errors import TrainingError
+from shade.training.batches import Batch, Targets, prepare_batches, rows_after, shuffle_batches
+from shade.training.callbacks import Callback
+from shade.training.checkpoints import MemberCheckpoints, Progress, TorchGenerators, TrainState
+from shade.training.losses import density_loss, reconstruction_loss
+from shade.training.optimizer import EagerAdam
+
+
+@dataclass(frozen=True)
+class TrainSettings:
+    """What training is told."""
+
+    epochs: int = 100
+    batch_size: int = 500
+    smallest_batch: int = 5
+    learning_rate: float = 1e-3
+    reconstruction_weight: float = 1.0
+    density_weight: float = 1.0
+    reconstruction: str = "mean"
+    distance: str = "sqeuclidean"
+
+
+@dataclass(frozen=True)
+class TrainResult:
+    """A trained network, and a record of each epoch."""
+
+    network: nn.Module
+    history: list[dict[str, float]]
+
+
+@dataclass
+class Trainer:
+    """Trains a network on samples that are already on the device, with targets that are computed elsewhere.
+
+    `interruption` can be set from another thread; training then ends before its next step, as if by Ctrl-C.
+    """
+
+    network: nn.Module
+    samples: torch.Tensor
+    targets: Targets | None
+    settings: TrainSettings
+    random: np.random.Generator
+    callbacks: Sequence[Callback] = ()
+    checkpoints: MemberCheckpoints | None = None
+    interruption: Event = field(default_factory=Event)
+    optimizer: torch.optim.Optimizer = field(init=False)
+    progress: Progress = field(init=False)
+    _stream: Generator[Any, None, None] = field(init=False)
+    _epoch_starts: dict[int, Mapping[str, Any]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.network.to(self.samples.device).train()
+        self.optimizer = self.make_optimizer()
+        self.progress = Progress(torch.zeros(2, device=self.samples.device))
+        self._torch_generators = TorchGenerators(self.samples.device)
+        if self.settings.density_weight == 0:
+            self.targets = None
+        if self.checkpoints is not None and self.checkpoints.found is not None:
+            self.restore(self.checkpoints.found)
+
+    def make_optimizer(self) -> torch.optim.Optimizer:
+        """Adam, in one kernel where there is one."""
+        fused = self.samples.device.type in ("cpu", "cuda")
+        return EagerAdam(self.network.parameters(), lr=self.settings.learning_rate, fused=fused)
+
+    @property
+    def n_samples(self) -> int:
+        """Rows of an epoch."""
+        return len(self.samples)
+
+    def fit(self) -> TrainResult:
+        """Run all epochs that are left, or fewer if a callback says so."""
+        progress, epochs = self.progress, self.settings.epochs
+        with self.prepare(), self._checkpointing():
+            try:
+                for callback in self.callbacks:
+                    callback.on_train_begin(epochs)
+                    if progress.history:
+                        callback.on_resume(progress.history)
+                while len(progress.history) < epochs and not progress.stopped:
+                    progress.history.append({"epoch": len(progress.history) + 1, **self.record_epoch()})
+                    self._epoch_starts.pop(len(progress.history) - 1, None)
+                    wishes = [callback.on_epoch_end(progress.history[-1]) for callback in self.callbacks]
+                    progress.stopped = self.agree(any(wishes))  # every callback has seen the epoch
+                    self._offer_checkpoint(epoch_ended=True)
+            finally:
+                for callback in self.callbacks:
+                    callback.on_train_end()
+        return TrainResult(self.network.eval(), progress.history)
+
+    @contextmanager
+    def prepare(self) -> Iterator[None]:
+        """Prepare what is trained on in the background for as long as training goes on."""
+        self._stream = self.open_stream()
+        try:
+            yield
+        finally:
+            self._stream.close()
+
+    def open_stream(self) -> Generator[Any, None, None]:
+        """What `train_next` takes, one after the other: batches with their targets."""
+        return prepare_batches(self._all_batches(), self.targets, self.samples.device)
+
+    def record_epoch(self) -> dict[str, float]:
+        """Train for an epoch, or what is left of it, and describe it."""
+        started = time.perf_counter() - self.progress.seconds
+        settings = self.settings
+        reconstruction, density = (self.run_epoch(started) / self.n_samples).tolist()
+        loss = settings.reconstruction_weight * reconstruction + settings.density_weight * density
+        if not np.isfinite(loss):
+            raise TrainingError(
+                f"The loss is {loss} after an epoch: training diverged. Use a smaller 'learning_rate', or "
+                'standardize="feature" if the data has large values.'
+            )
+        record = {"loss": loss, "reconstruction_loss": reconstruction}
+        if settings.density_weight > 0:
+            record["density_loss"] = density
+        return {**record, "seconds": time.perf_counter() - started}
+
+    def run_epoch(self, started: float) -> torch.Tensor:
+        """Train on each row that is left of the epoch; returns the sums of both losses over all its rows."""
+        progress = self.progress
+        while progress.rows < self.n_samples:
+            if self.interruption.is_set():
+                raise KeyboardInterrupt
+            sums, rows = self.train_next()
+            progress.totals += sums
+            progress.rows += rows
+            progress.seconds = time.perf_counter() - started
+            if progress.rows < self.n_samples:
+                self._offer_checkpoint(epoch_ended=False)
+        totals = progress.totals.clone()
+        progress.begin_epoch()
+        return totals
+
+    def train_next(self) -> tuple[torch.Tensor, int]:
+        """Train on what comes next; returns the sums of both losses over its rows, and their number."""
+        batch = next(self._stream)
+        return self.train_step(batch) * len(batch.rows), len(batch.rows)
+
+    def agree(self, stop: bool) -> bool:
+        """Whether to stop, where others are asked too."""
+        return stop
+
+    def train_step(self, batch: Batch) -> torch.Tensor:
+        """One step of the optimizer; returns both losses."""
+        self.optimizer.zero_grad(set_to_none=True)
+        losses = self.compute_losses(batch)
+        weights = (self.settings.reconstruction_weight, self.settings.density_weight)
+        (losses[0] * weights[0] + losses[1] * weights[1]).backward()  # type: ignore[no-untyped-call]
+        self.optimizer.step()
+        return losses.detach()
+
+    def compute_losses(self, batch: Batch) -> torch.Tensor:
+        """Reconstruction loss and density loss of a batch."""
+        x = self.samples[batch.rows] if batch.x is None else batch.x
+        z = self.network.encode(x)  # type: ignore[operator]
+        reconstruction = reconstruction_loss(x, self.network.decode(z), self.settings.reconstruction)  # type: ignore[operator]
+        if batch.steps is None:
+            return torch.stack([reconstruction, torch.zeros_like(reconstruction)])
+        return torch.stack([reconstruction, density_loss(z, batch.steps, self.settings.distance)])
+
+    def state(self) -> TrainState:
+        """Everything that going on from here needs."""
+        optimizer = {
+            f"{index}.{name}": value
+            for index, values in self.optimizer.state_dict()["state"].items()
+            for name, value in values.items()
+        }
+        return TrainState(
+            progress=self.progress,
+            epoch_start=self._epoch_starts.get(len(self.progress.history), self.random.bit_generator.state),
+            network=self.network.state_dict(),
+            optimizer=optimizer,
+            torch_generators=self._torch_generators.changed(),
+        )
+
+    def restore(self, state: TrainState) -> None:
+        """Stand where a state was taken."""
+        self.progress = state.progress
+        self.progress.totals = state.progress.totals.to(self.samples.device)
+        self.random.bit_generator.state = dict(state.epoch_start)
+        self.network.load_state_dict(state.network)
+        optimizer = self.optimizer.state_dict()
+        for name, value in state.optimizer.items():
+            index, _, key = name.partition(".")
+            optimizer["state"].setdefault(int(index), {})[key] = value
+        self.optimizer.load_state_dict(optimizer)
+        self._torch_generators.restore(state.torch_generators)
+
+    @contextmanager
+    def _checkpointing(self) -> Iterator[None]:
+        """Leave a checkpoint at the beginning, so that any moment after can be resumed, and when interrupted."""
+        if self.checkpoints is None:
+            yield
+            return
+        self.checkpoints.begin(self.state)
+        with self.checkpoints.save_when_interrupted(self.state):
+            yield
+
+    def _offer_checkpoint(self, *, epoch_ended: bool) -> None:
+        if self.checkpoints is not None:
+            progress = self.progress
+            last = epoch_ended and (progress.stopped or len(progress.history) >= self.settings.epochs)
+            self.checkpoints.offer(self.state, epoch=len(progress.history) if epoch_ended else None, last=last)
+
+    def draw_epoch(self, done: int) -> list[Any]:
+        """The batches of an epoch, less those that hold the first rows, already trained on."""
+        settings = self.settings
+        batches = shuffle_batches(self.n_samples, settings.batch_size, settings.smallest_batch, self.random)
+        return rows_after(batches, done)
+
+    def _epochs(self) -> Iterator[list[Any]]:
+        """What is left of each epoch.
+
+        It is drawn ahead of training, so the generator is remembered as it was before each epoch.
+        """
+        first = len(self.progress.history)
+        for epoch in range(first, self.settings.epochs):
+            self._epoch_starts[epoch] = self.random.bit_generator.state
+            # The rows are those at the first epoch, for it is drawn before training goes on.
+            yield self.draw_epoch(self.progress.rows if epoch == first else 0)
+
+    def _all_batches(self) -> Iterator[IntArray]:
+        """The batches of all epochs in one stream, so that targets are prepared across the ends of epochs."""
+        return chain.from_iterable(self._epochs())

@@ -1,0 +1,25 @@
+"""A model as it is where the data shows groups, and a background, that a test decides on."""
+
+from dataclasses import replace
+from typing import TypeVar
+
+import numpy as np
+
+from shade import DCTreeClustering
+from shade.clustering.clustering import Shown
+from shade.clustering.links import links_of
+from shade.density import DCTree
+from shade.density.grouped_tree import grouped_spanning_tree
+
+Model = TypeVar("Model", bound=DCTreeClustering)
+
+
+def with_groups(model: Model, groups: np.ndarray) -> Model:
+    """The same model with groups; −1 is background."""
+    known = model.clustering_
+    spanning = grouped_spanning_tree(known.points, groups, known.rule.min_samples)
+    shown = Shown(groups, np.zeros(len(groups), np.bool_))
+    other = model.recluster()
+    tree = DCTree.from_spanning_tree(spanning)
+    other.set_clustering(replace(known, dc_tree=tree, links=links_of(spanning), shown=shown))
+    return other

@@ -1,0 +1,58 @@
+"""Each spanning tree of a fit is built once."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_blobs
+
+from shade import SHADE, DCTreeClustering
+from shade.density.spanning_tree import minimum_spanning_tree
+from tests.clustering.test_background import groups_and_noise
+
+Sizes = list[tuple[int, int]]
+
+
+@pytest.fixture
+def built(monkeypatch: pytest.MonkeyPatch) -> Sizes:
+    """The shapes of the points of which spanning trees were built."""
+    shapes: Sizes = []
+
+    def count(points: np.ndarray, *arguments: object, **settings: object) -> object:
+        shapes.append(points.shape)
+        return minimum_spanning_tree(points, *arguments, **settings)
+
+    for room in ("shade.density.grouped_tree", "shade.clustering.views"):
+        monkeypatch.setattr(f"{room}.minimum_spanning_tree", count)
+    # The clouds that directions are compared with have small trees of their own, which are not of the data.
+    monkeypatch.setattr("shade.clustering.views._tell_more_than_clouds", lambda *_: True)
+    return shapes
+
+
+def test_points_without_a_background_need_one_tree(built: Sizes) -> None:
+    X, _ = make_blobs(200, centers=3, random_state=0)
+    model = DCTreeClustering().fit(X)
+    assert built == [(200, 2)]
+    model.recluster(n_clusters=2)
+    model.recluster(between_noise=True)
+    assert len(built) == 1
+
+
+def test_a_background_needs_one_more_tree_of_the_other_rows(built: Sizes) -> None:
+    X, noise = groups_and_noise(10, 60)
+    DCTreeClustering().fit(X)
+    assert built == [X.shape, (int(np.sum(~noise)), X.shape[1])]
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        (6, [(200, 6), (200, 10)]),  # columns, embedding
+        (30, [(200, 30), (200, 30), (200, 10)]),  # columns, directions, embedding
+    ],
+)
+def test_a_fit_needs_a_tree_for_each_view_and_one_for_the_embedding(
+    built: Sizes, columns: int, expected: Sizes
+) -> None:
+    X, _ = make_blobs(200, n_features=columns, centers=3, random_state=0)
+    model = SHADE(epochs=2, n_networks=1, random_state=0).fit(X)
+    assert not model.clustering_.shown.decides
+    assert built == expected
