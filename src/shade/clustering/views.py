@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from shade._base.arrays import AnyArray, SingleArray
+from shade._base.arrays import AnyArray, FloatArray, SingleArray
 from shade._base.ranks import arrays_from_first
 from shade.clustering.clustering import look_for_background, more_informative, read_tree, total_information
 from shade.clustering.rule import ClusterRule
 from shade.density.data_tree import DataTree, DataTrees
 from shade.density.dc_tree import DCTree
-from shade.density.directions import find_components, find_directions, scale_to_length_one
+from shade.density.directions import find_components, scale_to_length_one
 from shade.density.order import canonical_order
 from shade.density.spanning_tree import SpanningTree, minimum_spanning_tree
 
@@ -24,10 +24,9 @@ VIEWS = ("auto", "columns", "directions")
 
 
 def build_data_tree(
-    samples: SingleArray, view: str, min_samples: int, *, n_jobs: int | None = None, device: str = "cpu"
+    space: SingleArray, view: str, min_samples: int, *, n_jobs: int | None = None, device: str = "cpu"
 ) -> DataTree:
-    """The density tree of the rows in one of the views."""
-    space = samples if view == "columns" else find_directions(samples)
+    """The density tree of the rows as a view has them."""
     spanning = minimum_spanning_tree(space, min_samples, n_jobs=n_jobs, device=device)
     return DataTree(spanning, DCTree.from_spanning_tree(spanning), space, view)
 
@@ -54,27 +53,31 @@ def read_data(
     known = samples.shape[1] <= fewer_columns or background.any()
     if view == "columns" or (view == "auto" and known):
         return DataTrees(columns, columns, background)
-    directions = build_data_tree(samples, "directions", rule.min_samples, n_jobs=n_jobs, device=device)
+    components = find_components(samples)
+    space = scale_to_length_one(components)
+    directions = build_data_tree(space, "directions", rule.min_samples, n_jobs=n_jobs, device=device)
     if view == "auto":
         both = [read_tree(tree, rule, None, n_jobs) for tree in (columns, directions)]
-        if more_informative(both) == 0 or not _tell_more_than_clouds(directions.samples, samples, rule):
+        if more_informative(both) == 0 or not _tell_more_than_clouds(components, rule):
             return DataTrees(columns, columns, background)
     return DataTrees(columns, _put_on_scale(directions, columns), background)
 
 
-def _tell_more_than_clouds(directions: SingleArray, samples: SingleArray, rule: ClusterRule) -> bool:
+def _tell_more_than_clouds(components: FloatArray, rule: ClusterRule) -> bool:
     """Whether clusters of directions tell more than those of single clouds that are as elongated as the data.
 
     The directions of an elongated cloud gather at the ends of its axes, which is more than chance, but no cluster.
     """
-    order = canonical_order(samples)
+    order = canonical_order(components)
     some = order[np.linspace(0, len(order) - 1, min(len(order), CLOUD_ROWS)).astype(np.int64)]
-    deviations = find_components(samples).std(axis=0)
+    deviations = components.std(axis=0)
     random = np.random.default_rng(0)
     clouds = [
         scale_to_length_one(random.standard_normal((len(some), len(deviations))) * deviations) for _ in range(CLOUDS)
     ]
-    information = np.array([_information_of(points, rule) for points in (directions[some], *clouds)])
+    information = np.array(
+        [_information_of(points, rule) for points in (scale_to_length_one(components[some]), *clouds)]
+    )
     arrays_from_first(information)
     return bool(information[0] > information[1:].max())
 
