@@ -28,7 +28,7 @@ PAPER: dict[str, Any] = {
     "density_unit": "data",
     "reconstruction": "mean",
     "standardize": "feature",
-    "view": "columns",
+    "settle": False,
     "background_noise": False,
     "between_noise": True,
     "epochs": 100,

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
-from shade._base.arrays import AnyArray, BoolArray, FloatArray, IntArray
+from shade._base.arrays import AnyArray, BoolArray, FloatArray, IntArray, SingleArray
 from shade._base.ranks import arrays_from_first
 from shade._base.validation import check_min_samples
 from shade.clustering.assignment import Attachment, PointIndex
@@ -27,13 +26,13 @@ from shade.clustering.selection import (
 )
 from shade.clustering.split_test import SplitTest
 from shade.clustering.structure_tree import StructureTree, make_test
-from shade.density.data_tree import DataTree, DataTrees
+from shade.density.data_tree import DataTree
 from shade.density.dc_tree import DCTree
 from shade.density.dimension import dimension_of_rows
 from shade.density.grouped_tree import grouped_spanning_tree
-from shade.density.spanning_tree import SpanningTree
+from shade.density.spanning_tree import SpanningTree, minimum_spanning_tree
 
-FEW_COLUMNS = 3  # data with so few is clustered well without an embedding
+FEW_COLUMNS = 3  # of data whose clusters are read off the data itself: an embedding can only lose some of them
 
 
 @dataclass(frozen=True)
@@ -43,8 +42,8 @@ class Shown:
     Attributes
     ----------
     groups : ndarray of shape (n_samples,)
-        −1 is background. All others are 0, or numbered clusters of the data where these tell more than those of the
-        points; then no cluster holds rows of two groups.
+        −1 is background. All others are 0, or the numbers of clusters of the data; then no cluster holds rows of two
+        groups.
     outside : ndarray of bool of shape (n_samples,)
         Rows that lie between those clusters of the data.
     """
@@ -83,6 +82,8 @@ class Clustering:
         Pairs of neighbouring rows, in the order in which noise finds a cluster over them.
     shown : Shown
         What the data shows.
+    settled : bool
+        Whether the points are an embedding that has settled on means over neighbours, in which chance reaches farther.
     """
 
     points: FloatArray
@@ -91,13 +92,16 @@ class Clustering:
     dc_tree: DCTree
     links: AnyArray
     shown: Shown
+    settled: bool = False
 
     @cached_property
     def structure_tree(self) -> StructureTree:
         """The candidate clusters."""
         n_counted = int(np.sum(~self.shown.background))
         rule = self.rule
-        test = make_test(rule.selection, rule.min_samples, rule.min_cluster_size, n_counted, self.dimension)
+        test = make_test(
+            rule.selection, rule.min_samples, rule.min_cluster_size, n_counted, self.dimension, settled=self.settled
+        )
         tree = StructureTree.from_dc_tree(self.dc_tree, rule.selection, test, n_counted)
         if rule.n_clusters is not None and rule.n_clusters > tree.n_leaves[0]:
             tree = StructureTree.from_dc_tree(self.dc_tree, rule.selection, SplitTest.none(test.smallest), n_counted)
@@ -147,7 +151,8 @@ def cluster(
     points: FloatArray,
     rule: ClusterRule,
     *,
-    data: DataTrees | None = None,
+    data: DataTree | None = None,
+    settled: bool = False,
     n_jobs: int | None = None,
     device: str = "cpu",
 ) -> Clustering:
@@ -157,9 +162,10 @@ def cluster(
     ----------
     points : ndarray of shape (n_samples, n_columns)
     rule : ClusterRule
-    data : DataTrees, optional
-        The trees of the data that the points are an embedding of. Clusters of the tree that training followed are
-        taken where they tell more than those of the points.
+    data : DataTree, optional
+        The tree of the data that the points are an embedding of, with its background.
+    settled : bool, default=False
+        Whether the points are an embedding that has settled on means over neighbours.
     n_jobs : int, optional
         Number of threads; all cores if None.
     device : str, default="cpu"
@@ -174,21 +180,21 @@ def cluster(
         return grouped_spanning_tree(points, groups, rule.min_samples, known, n_jobs=n_jobs, device=device)
 
     n = len(points)
-    shown, spanning = Shown.nothing(n), None
+    spanning = None
     if data is None:
-        spanning = build(shown.groups)
-        own = DataTree(spanning, DCTree.from_spanning_tree(spanning), points)
+        spanning = build(np.zeros(n, np.int64))
+        own = DataTree.from_spanning_tree(points, spanning)
         background = look_for_background(own, rule, n_jobs)
     else:
         background = data.background
-    if background.any():
+    shown = Shown.nothing(n)
+    if background is not None and background.any():
         shown, spanning = replace(shown, groups=np.where(background, -1, 0)), None
-    spanning = spanning or build(shown.groups)
+    if spanning is None:
+        spanning = build(shown.groups)
     links = links_of(spanning)
     if data is not None:
-        known = [data.columns] if data.followed is data.columns else [data.columns, data.followed]
-        edges, spaces = [tree.spanning.edges for tree in known], [tree.samples for tree in known]
-        links = sort_links([spanning.edges, *edges], [points, *spaces])
+        links = sort_links([spanning.edges, data.spanning.edges], [points, data.samples])
     rows = np.flatnonzero(~shown.background)
     if rule.selection != "information":
         dimension = 1.0
@@ -196,17 +202,24 @@ def cluster(
         dimension = own.dimension
     else:
         dimension = dimension_of_rows(points, rows, n_jobs)
-    found = Clustering(points, rule, dimension, DCTree.from_spanning_tree(spanning), links, shown)
-    if rule.selection != "information" or data is None or not _may_decide(data):
-        return found
-    of_data = read_tree(data.followed, rule, rows, n_jobs)
-    if more_informative([found.structure_tree, of_data]) == 0:
+    found = Clustering(points, rule, dimension, DCTree.from_spanning_tree(spanning), links, shown, settled)
+    if data is None or rule.selection != "information" or data.samples.shape[1] > FEW_COLUMNS:
         return found
     labels = np.full(n, -1)
-    labels[rows] = select_clusters(of_data).labels
+    labels[rows] = select_clusters(read_tree(data, rule, rows, n_jobs)).labels
+    arrays_from_first(labels)
     groups = np.where(shown.background, -1, follow_links(labels, links))
+    if groups.max() < 1:
+        return found
     shown = Shown(groups, (labels < 0) & (groups >= 0))
     return replace(found, dc_tree=DCTree.from_spanning_tree(build(groups, spanning)), shown=shown)
+
+
+def read_data(samples: SingleArray, rule: ClusterRule, *, n_jobs: int | None = None, device: str = "cpu") -> DataTree:
+    """Build the density tree of the data, and look for a background."""
+    spanning = minimum_spanning_tree(samples, rule.min_samples, n_jobs=n_jobs, device=device)
+    tree = DataTree.from_spanning_tree(samples, spanning)
+    return replace(tree, background=look_for_background(tree, rule, n_jobs))
 
 
 def look_for_background(tree: DataTree, rule: ClusterRule, n_jobs: int | None) -> BoolArray:
@@ -218,15 +231,6 @@ def look_for_background(tree: DataTree, rule: ClusterRule, n_jobs: int | None) -
     return background if np.sum(~background) >= max(2, rule.min_samples) else np.zeros_like(background)
 
 
-def _may_decide(data: DataTrees) -> bool:
-    """Whether distances in the data tell dense places from sparse ones, as those in an embedding do.
-
-    They do in directions, in few columns, and where they show a background; in most data with many columns they do not.
-    """
-    few = data.columns.samples.shape[1] <= FEW_COLUMNS
-    return few or data.followed.view != "columns" or bool(data.background.any())
-
-
 def read_tree(tree: DataTree, rule: ClusterRule, rows: IntArray | None, n_jobs: int | None) -> StructureTree:
     """The branches of a tree of the data, or of some of its rows, that are more than chance."""
     rows = np.arange(len(tree.samples)) if rows is None else rows
@@ -234,18 +238,6 @@ def read_tree(tree: DataTree, rule: ClusterRule, rows: IntArray | None, n_jobs: 
     dimension = tree.dimension if everything else dimension_of_rows(tree.samples, rows, n_jobs)
     test = make_test("information", rule.min_samples, rule.min_cluster_size, len(rows), dimension)
     return StructureTree.from_dc_tree(tree.dc_tree.among(rows), "information", test)
-
-
-def total_information(tree: StructureTree) -> float:
-    """How much the clusters of a tree tell about a row that is not background."""
-    return float(np.sum(select_clusters(tree).stability)) / tree.n_counted
-
-
-def more_informative(trees: Sequence[StructureTree]) -> int:
-    """The number of the tree whose clusters tell most; the first of equals, and the same on all ranks."""
-    information = np.array([total_information(tree) for tree in trees])
-    arrays_from_first(information)
-    return int(np.argmax(information))
 
 
 def cluster_tree(

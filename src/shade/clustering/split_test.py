@@ -14,6 +14,8 @@ from dataclasses import dataclass
 GROWTH, OFFSET = 1.95, 4.8
 # Embeddings of one cloud fill many dimensions, but not evenly: beyond so many, more dimensions prove no more.
 MOST_DIMENSIONS = 7.0
+# Where an embedding has settled on means over neighbours, chance reaches so many times as far.
+SETTLED = 1.5
 # On a line there is no way around a gap, so that chance alone makes deep valleys between branches of any size.
 VALLEY_ON_A_LINE, END_OF_LINES = 0.4, 1.5
 
@@ -32,12 +34,13 @@ class SplitTest:
     relief: float = 0.0
 
     @classmethod
-    def for_points(cls, n_points: int, dimension: float, smallest: int) -> SplitTest:
+    def for_points(cls, n_points: int, dimension: float, smallest: int, *, settled: bool = False) -> SplitTest:
         """The test for so many points that fill so many dimensions."""
-        reached = max(GROWTH * math.log(n_points) - OFFSET, 0.0)
+        factor = SETTLED if settled else 1.0
+        reached = factor * max(GROWTH * math.log(n_points) - OFFSET, 0.0)
         level = VALLEY_ON_A_LINE * min(1.0, max(0.0, (END_OF_LINES - dimension) / (END_OF_LINES - 1.0)))
         square = min(dimension, MOST_DIMENSIONS) ** 2
-        return cls(reached / square, level, smallest, GROWTH / 2.0 / square)
+        return cls(reached / square, level, smallest, factor * GROWTH / 2.0 / square)
 
     def slope_among(self, n_real: int) -> float:
         """The slope where so many branches are real: that of a sample with n / sqrt(k) rows."""

@@ -279,12 +279,18 @@ class StructureTree:
 
 
 def make_test(
-    selection: str, min_samples: int, min_cluster_size: int | None, n_counted: int, dimension: float
+    selection: str,
+    min_samples: int,
+    min_cluster_size: int | None,
+    n_counted: int,
+    dimension: float,
+    *,
+    settled: bool = False,
 ) -> SplitTest:
     """The test of a rule for so many points that fill so many dimensions; only "information" tests more than sizes."""
     smallest = min_cluster_size or (min_samples if selection == "structure" else 2 * min_samples)
     if selection == "information":
-        return SplitTest.for_points(n_counted, dimension, smallest)
+        return SplitTest.for_points(n_counted, dimension, smallest, settled=settled)
     return SplitTest.none(smallest)
 
 

@@ -1,4 +1,4 @@
-"""The tree of the data itself, which training follows and which shows background and clusters afterwards."""
+"""The tree of the data itself, which training follows and which shows a background."""
 
 from __future__ import annotations
 
@@ -17,39 +17,25 @@ class DataTree:
 
     Attributes
     ----------
+    samples : ndarray of shape (n_samples, n_columns)
+        The standardised rows.
     spanning : SpanningTree
     dc_tree : DCTree
-    samples : ndarray of shape (n_samples, n_columns)
-        The rows as the tree has them.
-    view : {"columns", "directions"}
-        What these are: the standardised columns, or directions of principal components.
+    background : ndarray of bool of shape (n_samples,), optional
+        Rows of a sparse background, once it was looked for.
     """
 
+    samples: AnyArray
     spanning: SpanningTree
     dc_tree: DCTree
-    samples: AnyArray
-    view: str = "columns"
+    background: BoolArray | None = None
+
+    @classmethod
+    def from_spanning_tree(cls, samples: AnyArray, spanning: SpanningTree) -> DataTree:
+        """The tree of rows whose spanning tree is known."""
+        return cls(samples, spanning, DCTree.from_spanning_tree(spanning))
 
     @cached_property
     def dimension(self) -> float:
         """Number of dimensions that the rows fill, measured when first asked for."""
         return dimension_of_rows(self.samples)
-
-
-@dataclass(frozen=True)
-class DataTrees:
-    """What is known of the data before training.
-
-    Attributes
-    ----------
-    columns : DataTree
-        The tree of the standardised columns.
-    followed : DataTree
-        The tree that training follows: the same, or that of another view.
-    background : ndarray of bool of shape (n_samples,)
-        Rows of a sparse background.
-    """
-
-    columns: DataTree
-    followed: DataTree
-    background: BoolArray

@@ -15,17 +15,17 @@ from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
 from shade._base import validation
-from shade._base.arrays import FloatArray, SingleArray
+from shade._base.arrays import AnyArray, FloatArray, SingleArray
 from shade._base.errors import unchanged_on_error
 from shade._base.files import new_array_file
 from shade._base.parallel import resolve_device, tree_device
 from shade._base.ranks import gather_shares, process_group, share_of
 from shade._base.validation import Choice, Real, Rule, Whole, check_parameters
-from shade.clustering.clustering import cluster
-from shade.clustering.views import VIEWS, read_data
+from shade.clustering.clustering import cluster, read_data
 from shade.data.row_sources import RowSource
 from shade.data.standardize import Standardizer, choose_standardization
-from shade.density.data_tree import DataTrees
+from shade.density.data_tree import DataTree
+from shade.density.neighbours import find_neighbours
 from shade.estimators.result_warnings import warn_of_lonely_rows, warn_of_noise
 from shade.estimators.row_checks import check_samples
 from shade.estimators.tree_estimator import CLUSTERING_RULES, TreeClusteringMixin
@@ -33,6 +33,7 @@ from shade.training.autoencoders import check_network, shape_for_network
 from shade.training.callbacks import as_callback, verbosity_callbacks
 from shade.training.embedder import Embedder
 from shade.training.fitting import TrainingJob, begin_training, count_networks, plan_training, train
+from shade.training.settling import NEIGHBOURS
 from shade.training.trainer import TrainSettings
 
 logger = logging.getLogger("shade")
@@ -46,7 +47,7 @@ RULES: dict[str, Rule] = {
     "density_unit": Choice(("data", "deviation", "mean_edge")),
     "reconstruction": Choice(("mean", "sum")),
     "standardize": Choice(("auto", "feature", "global", False)),
-    "view": Choice(VIEWS),
+    "settle": Choice((True, False)),
     "epochs": Whole(1),
     "batch_size": Whole(2),
     "learning_rate": Real(0.0, inclusive=False),
@@ -80,12 +81,10 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         z-normalisation of each column, of all entries alike, or none. "auto" takes all entries alike for images, which
         are samples with a height and a width, or at least 64 columns of bytes (uint8), or of values that pile up at
         both ends of one range, as pixels do; each column otherwise.
-    view : {"auto", "columns", "directions"}, default="auto"
-        Where the density is measured that training follows. "columns": the standardised columns. "directions": 50
-        principal components, scaled to length 1. "auto": the directions, if the data has more columns than
-        `embedding_size`, no background, and clusters in directions that tell more than those in the columns and
-        than the directions of a single cloud; else the columns. `view_` says which it was. The networks always see
-        the columns.
+    settle : bool, default=True
+        Whether the networks finally learn to embed each row where its ten nearest neighbours are, on average. This
+        removes noise and makes the gaps between clusters clearer. It needs the tree of all data: `settled_` says
+        whether it was done.
     background_noise : bool, default=True
         Whether rows in a sparse background are noise. The data has one if some of its rows are at least twice as far
         apart as the others and do not form clusters of their own.
@@ -158,8 +157,8 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         Makes standardised samples of rows, as the networks take them.
     sample_shape_ : tuple of int
         Shape of one row as it was given: of an image, or (n_features,).
-    view_ : {"columns", "directions"}
-        Where the density was measured that training followed.
+    settled_ : bool
+        Whether the embedding has settled on means over neighbours.
     training_tree_ : {"batch", "complete"}
         Where the dc-distances of training came from.
     history_ : list of dict
@@ -198,7 +197,7 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         density_unit: str = "deviation",
         reconstruction: str = "sum",
         standardize: str | bool = "auto",
-        view: str = "auto",
+        settle: bool = True,
         background_noise: bool = True,
         between_noise: bool = False,
         epochs: int = 100,
@@ -223,7 +222,7 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         self.density_unit = density_unit
         self.reconstruction = reconstruction
         self.standardize = standardize
-        self.view = view
+        self.settle = settle
         self.background_noise = background_noise
         self.between_noise = between_noise
         self.epochs = epochs
@@ -301,15 +300,17 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
             warn_of_lonely_rows(self.standardizer_.lonely, names)
             samples = self.standardizer_.apply(rows) if plan.window_rows is None else None
             data = self._read_data(samples)
-            tree = None if data is None else data.followed.dc_tree
-            results = train(self._training_job(), rows, samples, tree, plan, device, seed, checkpoints)
+            tree = None if data is None else data.dc_tree
+            neighbours = self._find_neighbours(samples)
+            results = train(self._training_job(), rows, samples, tree, neighbours, plan, device, seed, checkpoints)
             self.networks_ = [result.network.to("cpu") for result in results]
             self.history_ = [record for result in results for record in result.history]
             self.n_iter_ = len(self.history_)
             self.embedding_ = self._embedder().embed(rows, share=share_of(len(rows)))
             gather_shares(self.embedding_)
             points, where = self.embedding_.astype(np.float64), tree_device(self.device)
-            found = cluster(points, self.rule(), data=data, n_jobs=self.n_jobs, device=where)
+            rule = self.rule()
+            found = cluster(points, rule, data=data, settled=self.settled_, n_jobs=self.n_jobs, device=where)
             self.set_clustering(found)
         warn_of_noise(self.clustering_)
         return self
@@ -366,16 +367,20 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
 
         write_onnx(path, self.standardizer_, self.networks_, self.sample_shape_, self._network_shape())
 
-    def _read_data(self, samples: SingleArray | None) -> DataTrees | None:
-        """The density trees of the data; none where training follows trees of batches."""
-        self.view_ = "columns"
+    def _read_data(self, samples: SingleArray | None) -> DataTree | None:
+        """The density tree of the data; none where training follows trees of batches."""
         if samples is None or self.training_tree_ != "complete" or not (self.density_weight or self.background_noise):
             return None
         logger.info("Building the density tree of the data.")
-        where = tree_device(self.device)
-        data = read_data(samples, self.view, self.rule(), self.embedding_size, n_jobs=self.n_jobs, device=where)
-        self.view_ = data.followed.view
-        return data
+        return read_data(samples, self.rule(), n_jobs=self.n_jobs, device=tree_device(self.device))
+
+    def _find_neighbours(self, samples: SingleArray | None) -> AnyArray | None:
+        """The neighbours of each row on which the embedding settles; none where it does not."""
+        self.settled_ = bool(self.settle) and samples is not None and self.training_tree_ == "complete"
+        if samples is None or not self.settled_:
+            return None
+        logger.info("Searching the neighbours of each row.")
+        return find_neighbours(samples, NEIGHBOURS, n_jobs=self.n_jobs, device=tree_device(self.device))
 
     def _training_job(self) -> TrainingJob:
         return TrainingJob(

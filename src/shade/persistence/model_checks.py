@@ -79,7 +79,7 @@ def check_contents(contents: ModelContents) -> None:
     _check_tree(_part(arrays, "dc_tree."), n)
     _check_clustering(_part(arrays, "clustering."), n)
     links, groups, outside = arrays["links"], arrays["groups"], arrays["outside"]
-    trees = (1,) if not deep else (1, 2, 3)  # of the points, the columns and the view
+    trees = (1,) if not deep else (1, 2)  # of the points and of the data
     whole = links.shape[1] == 2 and len(links) in [number * (n - 1) for number in trees]
     _require(whole, f"the links have shape {links.shape}")
     _require((links >= 0) & (links < n), "there are links to what is no row")
@@ -191,9 +191,10 @@ def _check_description(description: Mapping[str, Any]) -> None:
         _require(numbers, "the history is not of numbers")
     _require(all(isinstance(text, str) for text in description["versions"].values()), "versions are not text")
     deep = description["estimator"] == "SHADE"
-    trees, views = (("batch", "complete"), ("columns", "directions")) if deep else ((None,), (None,))
+    trees = ("batch", "complete") if deep else (None,)
     _require(description.get("training_tree") in trees, "the tree of training is neither of batches nor complete")
-    _require(description.get("view") in views, "the view is neither of columns nor of directions")
+    settled = description.get("settled")
+    _require(type(settled) is bool and (deep or not settled), "it does not say whether the embedding has settled")
 
 
 def _check_standardizer(mean: AnyArray, scale: AnyArray, features: int) -> None:

@@ -38,7 +38,7 @@ def contents_of(model: Any) -> ModelContents:
         "parameters": parameters,
         "sample_shape": list(getattr(model, "sample_shape_", (model.n_features_in_,))),
         "training_tree": getattr(model, "training_tree_", None),
-        "view": getattr(model, "view_", None),
+        "settled": clustering.settled,
         "history": getattr(model, "history_", []),
         "feature_names": list(getattr(model, "feature_names_in_", [])),
         "rule": {name: _plain(value) for name, value in asdict(clustering.rule).items()},
@@ -117,6 +117,7 @@ def restore(model: Any, contents: ModelContents) -> None:
         DCTree(**_part(arrays, "dc_tree.")),
         arrays["links"],
         Shown(arrays["groups"], outside),
+        description["settled"],
     )
     check_points(clustering)
     check_clusters(clustering, FlatClustering.from_arrays(_part(arrays, "clustering.")))
@@ -154,7 +155,7 @@ def _restore_embedding(model: Any, contents: ModelContents) -> None:
     model.sample_shape_ = tuple(description["sample_shape"])
     model.standardizer_ = Standardizer(arrays["standardizer.mean"], arrays["standardizer.scale"])
     model.training_tree_ = description["training_tree"]
-    model.view_ = description["view"]
+    model.settled_ = description["settled"]
     model.history_ = description["history"]
     model.n_iter_ = len(model.history_)
     model.embedding_ = arrays["embedding"]

@@ -150,9 +150,11 @@ class CudaTrainer(Trainer):
         """One step on the batch at the group's position, which moves on; few kernels, for each costs its launch."""
         settings = self.settings
         self.optimizer.zero_grad(set_to_none=True)
-        x = self.samples[group.rows.index_select(0, group.position)[0]]
+        rows = group.rows.index_select(0, group.position)[0]
+        x = self.samples[rows]
+        wanted = x if self.outputs is None else self.outputs[rows]
         z = self.network.encode(x)  # type: ignore[operator]
-        reconstruction = reconstruction_loss(x, self.network.decode(z), settings.reconstruction)  # type: ignore[operator]
+        reconstruction = reconstruction_loss(wanted, self.network.decode(z), settings.reconstruction)  # type: ignore[operator]
         loss = reconstruction * settings.reconstruction_weight
         group.totals[0] += reconstruction.detach()
         if group.targets is not None:

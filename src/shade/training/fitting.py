@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from shade._base.arrays import SingleArray
+from shade._base.arrays import AnyArray, SingleArray
 from shade._base.errors import MemoryBudgetError, TrainingError
 from shade._base.parallel import count_threads, run_together, training_threads
 from shade._base.ranks import bytes_from_first, rank_and_world
@@ -31,6 +31,7 @@ from shade.training.capacity import FitPlan, plan_fit
 from shade.training.checkpoints import Checkpoints
 from shade.training.group_trainer import GroupTrainer, StreamGroupTrainer
 from shade.training.resume import open_checkpoints
+from shade.training.settling import settle
 from shade.training.stream_trainer import StreamedRows, StreamTrainer
 
 # Work for a tree of all data, in columns times pairs of rows: a few seconds at once, and about as long as an epoch
@@ -138,6 +139,7 @@ def train(
     rows: Any,
     samples: SingleArray | None,
     tree: DCTree | None,
+    neighbours: AnyArray | None,
     plan: FitPlan,
     device: torch.device,
     seed: int,
@@ -145,7 +147,8 @@ def train(
 ) -> list[TrainResult]:
     """Train the networks on samples in memory, or on rows that are streamed where there are none.
 
-    Targets come from the tree, or from trees of the batches if it is None.
+    Targets come from the tree, or from trees of the batches if it is None. Where the neighbours of each row are given,
+    the embedding settles on them in the end.
     """
     # Streams and graphs are of the current device, which need not be the one that was asked for.
     with torch.cuda.device(device) if device.type == "cuda" else nullcontext():
@@ -153,7 +156,7 @@ def train(
             make = make_stream_trainer(job, rows, plan, device)
         else:
             make = make_trainer(job, samples, tree, device)
-        return train_networks(job, make, seed, checkpoints)
+        return train_networks(job, make, neighbours, seed, checkpoints)
 
 
 def tree_is_bearable(shape: tuple[int, ...], epochs: int, device: torch.device) -> bool:
@@ -210,7 +213,11 @@ def make_stream_trainer(job: TrainingJob, rows: Any, plan: FitPlan, device: torc
 
 
 def train_networks(
-    job: TrainingJob, make: Callable[..., Trainer], seed: int, checkpoints: Checkpoints | None
+    job: TrainingJob,
+    make: Callable[..., Trainer],
+    neighbours: AnyArray | None,
+    seed: int,
+    checkpoints: Checkpoints | None,
 ) -> list[TrainResult]:
     """Train each network of the ensemble from its own seed, side by side where cores and callbacks allow it.
 
@@ -234,6 +241,10 @@ def train_networks(
             interruption=interruption,
         )
         result = trainer.fit()
+        if neighbours is not None:
+            random = np.random.default_rng(own.spawn(1)[0])
+            settle(make, result.network, trainer.samples, neighbours, job.settings, random, interruption)
+            result.network.eval()
         if job.n_networks > 1:
             result.history[:] = [{"network": member, **record} for record in result.history]
         return result

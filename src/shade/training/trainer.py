@@ -49,7 +49,8 @@ class TrainResult:
 class Trainer:
     """Trains a network on samples that are already on the device, with targets that are computed elsewhere.
 
-    `interruption` can be set from another thread; training then ends before its next step, as if by Ctrl-C.
+    `interruption` can be set from another thread; training then ends before its next step, as if by Ctrl-C. `outputs`
+    is what the network should return for each sample, if that is not the sample itself.
     """
 
     network: nn.Module
@@ -60,6 +61,7 @@ class Trainer:
     callbacks: Sequence[Callback] = ()
     checkpoints: MemberCheckpoints | None = None
     interruption: Event = field(default_factory=Event)
+    outputs: torch.Tensor | None = None
     optimizer: torch.optim.Optimizer = field(init=False)
     progress: Progress = field(init=False)
     _stream: Generator[Any, None, None] = field(init=False)
@@ -172,7 +174,8 @@ class Trainer:
         """Reconstruction loss and density loss of a batch."""
         x = self.samples[batch.rows] if batch.x is None else batch.x
         z = self.network.encode(x)  # type: ignore[operator]
-        reconstruction = reconstruction_loss(x, self.network.decode(z), self.settings.reconstruction)  # type: ignore[operator]
+        wanted = x if self.outputs is None else self.outputs[batch.rows]
+        reconstruction = reconstruction_loss(wanted, self.network.decode(z), self.settings.reconstruction)  # type: ignore[operator]
         if batch.steps is None:
             return torch.stack([reconstruction, torch.zeros_like(reconstruction)])
         return torch.stack([reconstruction, density_loss(z, batch.steps, self.settings.distance)])

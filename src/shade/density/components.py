@@ -1,8 +1,4 @@
-"""Directions of rows: their principal components, scaled to length 1.
-
-In thousands of columns all rows are about equally far apart, while their directions from the centre still tell them
-apart.
-"""
+"""Principal components of rows, exact, in blocks, and the same whatever the number of threads."""
 
 from __future__ import annotations
 
@@ -12,15 +8,10 @@ from scipy.sparse.linalg import LinearOperator, svds
 from shade._base.arrays import FloatArray, SingleArray
 from shade._base.parallel import training_threads
 
-COMPONENTS = 50  # principal components of which the directions are taken
-CENTRE = 1e-6  # relative to the longest row: what is shorter has no direction; likewise for components
+COMPONENTS = 50
+NOTHING = 1e-6  # relative to the largest deviation: components below it are rounding errors
 SMALL_SIDE = 2048  # rows or columns of which a matrix of all pairs is small
 BLOCK_ENTRIES = 1 << 22
-
-
-def find_directions(samples: SingleArray) -> SingleArray:
-    """Principal components of each row, scaled to length 1; a row in the centre of the data stays there."""
-    return scale_to_length_one(find_components(samples))
 
 
 def find_components(samples: SingleArray) -> FloatArray:
@@ -31,15 +22,7 @@ def find_components(samples: SingleArray) -> FloatArray:
     with training_threads():
         components = _principal_components(samples)
     deviations = components.std(axis=0)
-    return components[:, deviations > CENTRE * deviations.max()] if deviations.any() else components[:, :1]
-
-
-def scale_to_length_one(components: FloatArray) -> SingleArray:
-    """Rows divided by their lengths; rows as short as rounding errors stay in the centre."""
-    lengths = np.linalg.norm(components, axis=1, keepdims=True)
-    apart = lengths > CENTRE * lengths.max(initial=0.0)
-    directions: SingleArray = np.where(apart, components / np.where(apart, lengths, 1.0), 0.0).astype(np.float32)
-    return directions
+    return components[:, deviations > NOTHING * deviations.max()] if deviations.any() else components[:, :1]
 
 
 def _principal_components(samples: SingleArray) -> FloatArray:

@@ -1,0 +1,98 @@
+"""Settling: a trained network learns to embed each row where its neighbours are, on average.
+
+A network embeds every row by itself, so that noise in a row becomes noise in its point, which fills the valleys between
+clusters. The mean over the neighbours of a row has less noise. A network that has learned these means needs no
+neighbours to embed new rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from threading import Event
+from typing import cast
+
+import numpy as np
+import torch
+from torch import nn
+
+from shade._base.arrays import AnyArray, SingleArray
+from shade.training.inference import encode_rows
+from shade.training.trainer import Trainer, TrainSettings
+
+NEIGHBOURS = 10  # of a row, over which means are taken
+ROUNDS = 2  # of taking means: the second also takes in the neighbours of neighbours
+SHARE_OF_EPOCHS = 5  # one epoch of settling for so many of training
+ROWS_AT_A_TIME = 1 << 16
+
+
+class _Encoder(nn.Module):
+    """A network whose output is its embedding."""
+
+    def __init__(self, network: nn.Module) -> None:
+        super().__init__()
+        self.network = network
+
+    def encode(self, x: torch.Tensor) -> torch.Tensor:
+        """Embed rows."""
+        return cast(torch.Tensor, self.network.encode(x))  # type: ignore[operator]
+
+    def decode(self, z: torch.Tensor) -> torch.Tensor:
+        """The embedding itself."""
+        return z
+
+
+def settle(
+    make: Callable[..., Trainer],
+    network: nn.Module,
+    samples: torch.Tensor,
+    neighbours: AnyArray,
+    settings: TrainSettings,
+    random: np.random.Generator,
+    interruption: Event,
+) -> None:
+    """Train the encoder of a network on the means of its own embedding over neighbours.
+
+    Parameters
+    ----------
+    make : callable
+        Makes the trainer, as for training itself.
+    network : torch module
+        Trained; its encoder changes.
+    samples : tensor
+        The rows, on the device of training.
+    neighbours : ndarray of int of shape (n_samples, n_neighbours)
+        Each row and its neighbours.
+    settings : TrainSettings
+        Those of training.
+    random : Generator
+        Shuffles the batches.
+    interruption : Event
+        As in `Trainer`.
+    """
+    settled: SingleArray = encode_rows(network, samples, samples.device).numpy()
+    for _ in range(ROUNDS):
+        settled = mean_over_neighbours(settled, neighbours)
+    trainer = make(
+        network=_Encoder(network),
+        settings=replace(
+            settings,
+            epochs=max(1, settings.epochs // SHARE_OF_EPOCHS),
+            reconstruction_weight=1.0,
+            density_weight=0.0,
+            reconstruction="sum",
+        ),
+        random=random,
+        interruption=interruption,
+        outputs=torch.from_numpy(settled).to(samples.device),
+    )
+    trainer.fit()
+
+
+def mean_over_neighbours(points: SingleArray, neighbours: AnyArray) -> SingleArray:
+    """The mean point over each row and its neighbours."""
+    means = np.empty_like(points)
+    for start in range(0, len(points), ROWS_AT_A_TIME):
+        part = slice(start, start + ROWS_AT_A_TIME)
+        means[part] = points[neighbours[part]].mean(axis=1, dtype=np.float64)
+    return means
