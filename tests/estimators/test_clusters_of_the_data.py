@@ -1,4 +1,4 @@
-"""SHADE where the clusters of the data tell more than those of an embedding that is hardly trained."""
+"""SHADE on data with at most three columns, whose clusters are read off the data, not off the embedding."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -68,11 +68,18 @@ def test_other_rules_take_those_of_the_embedding(fitted: Fitted) -> None:
     assert other.clustering_.shown.background.any()
 
 
-def test_data_with_many_columns_decides_only_where_it_shows_a_background() -> None:
-    for n_noise in (0, 200):
-        X, _ = squares(n_noise)
-        wide = np.hstack([X, np.zeros((len(X), 2))])
-        assert SHADE(**QUICK, view="columns").fit(wide).clustering_.shown.decides == (n_noise > 0)
+@pytest.mark.parametrize("columns", [3, 4])
+def test_data_with_more_than_three_columns_never_decides(columns: int) -> None:
+    X, _ = squares(200)
+    wide = np.hstack([X, np.zeros((len(X), columns - 2))])
+    shown = SHADE(**QUICK).fit(wide).clustering_.shown
+    assert shown.decides == (columns == 3)
+    assert shown.background.any()
+
+
+def test_one_cloud_has_no_clusters_of_its_own() -> None:
+    cloud = np.random.default_rng(0).normal(size=(300, 2))
+    assert not SHADE(**QUICK).fit(cloud).clustering_.shown.decides
 
 
 def test_another_number_of_clusters_leaves_no_more_noise(fitted: Fitted) -> None:

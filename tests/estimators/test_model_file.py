@@ -43,7 +43,7 @@ def test_a_loaded_model_is_the_one_that_was_saved(saved: tuple[SHADE, np.ndarray
     for one, other in zip(loaded.exemplar_indices_, model.exemplar_indices_, strict=True):
         assert np.array_equal(one, other)
     assert loaded.history_ == model.history_
-    assert (loaded.training_tree_, loaded.view_) == (model.training_tree_, model.view_)
+    assert (loaded.training_tree_, loaded.settled_) == (model.training_tree_, model.settled_)
     assert loaded.clustering_.rule == model.clustering_.rule
     assert loaded.clustering_.dimension == model.clustering_.dimension
     assert np.array_equal(loaded.predict(frame), model.labels_)
@@ -230,7 +230,7 @@ def test_a_file_of_the_first_format_keeps_loading() -> None:
     assert all(len(set(odd[loaded.labels_ == label])) == 1 for label in range(loaded.n_clusters_))
     assert np.allclose(loaded.transform(X), loaded.embedding_, rtol=1e-5)
     assert loaded.n_networks == loaded.n_networks_ == 2
-    assert (loaded.training_tree_, loaded.view_) == ("complete", "directions")
+    assert (loaded.training_tree_, loaded.settled_) == ("complete", True)
 
 
 def test_parameters_that_came_later_keep_their_defaults(tmp_path: Path) -> None:

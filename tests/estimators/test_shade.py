@@ -58,7 +58,7 @@ def test_blobs_are_found_with_any_rule_but_the_papers() -> None:
     [
         {"tree": "complete"},
         {"embedding_distance": "euclidean"},
-        {"view": "directions", "tree": "complete"},
+        {"settle": False, "tree": "complete"},
         {"density_unit": "mean_edge"},
         {"density_unit": "mean_edge", "tree": "complete"},
         {"reconstruction": "sum"},
@@ -473,8 +473,8 @@ def test_much_noise_is_told_with_a_remedy() -> None:
         ({"reconstruction": "max"}, "The 'reconstruction' parameter of SHADE"),
         ({"standardize": True}, "must be 'auto', 'feature', 'global' or False. Got True instead."),
         (
-            {"view": "sea"},
-            "The 'view' parameter of SHADE must be 'auto', 'columns' or 'directions'. Got 'sea' instead.",
+            {"settle": "here"},
+            "The 'settle' parameter of SHADE must be True or False. Got 'here' instead.",
         ),
         ({"background_noise": "data"}, "The 'background_noise' parameter of SHADE must be True or False."),
         ({"between_noise": None}, "The 'between_noise' parameter of SHADE must be True or False. Got None instead."),

@@ -20,10 +20,8 @@ def built(monkeypatch: pytest.MonkeyPatch) -> Sizes:
         shapes.append(points.shape)
         return minimum_spanning_tree(points, *arguments, **settings)
 
-    for room in ("shade.density.grouped_tree", "shade.clustering.views"):
+    for room in ("shade.density.grouped_tree", "shade.clustering.clustering"):
         monkeypatch.setattr(f"{room}.minimum_spanning_tree", count)
-    # The clouds that directions are compared with have small trees of their own, which are not of the data.
-    monkeypatch.setattr("shade.clustering.views._tell_more_than_clouds", lambda *_: True)
     return shapes
 
 
@@ -42,17 +40,8 @@ def test_a_background_needs_one_more_tree_of_the_other_rows(built: Sizes) -> Non
     assert built == [X.shape, (int(np.sum(~noise)), X.shape[1])]
 
 
-@pytest.mark.parametrize(
-    ("columns", "expected"),
-    [
-        (6, [(200, 6), (200, 10)]),  # columns, embedding
-        (30, [(200, 30), (200, 30), (200, 10)]),  # columns, directions, embedding
-    ],
-)
-def test_a_fit_needs_a_tree_for_each_view_and_one_for_the_embedding(
-    built: Sizes, columns: int, expected: Sizes
-) -> None:
+@pytest.mark.parametrize("columns", [6, 80])
+def test_a_fit_needs_one_tree_of_the_data_and_one_of_the_embedding(built: Sizes, columns: int) -> None:
     X, _ = make_blobs(200, n_features=columns, centers=3, random_state=0)
-    model = SHADE(epochs=2, n_networks=1, random_state=0).fit(X)
-    assert not model.clustering_.shown.decides
-    assert built == expected
+    SHADE(epochs=2, n_networks=1, random_state=0).fit(X)
+    assert built == [(200, columns), (200, 10)]

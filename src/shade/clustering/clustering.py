@@ -32,7 +32,10 @@ from shade.density.dimension import dimension_of_rows
 from shade.density.grouped_tree import grouped_spanning_tree
 from shade.density.spanning_tree import SpanningTree, minimum_spanning_tree
 
-FEW_COLUMNS = 3  # of data whose clusters are read off the data itself: an embedding can only lose some of them
+# The clusters are read off the data itself where it has so few columns, or where its clusters are so clear: on average,
+# rows are by so many octaves of distance closer to each other than to the next cluster.
+FEW_COLUMNS = 3
+CLEAR_DEPTH = 1.0
 
 
 @dataclass(frozen=True)
@@ -203,16 +206,26 @@ def cluster(
     else:
         dimension = dimension_of_rows(points, rows, n_jobs)
     found = Clustering(points, rule, dimension, DCTree.from_spanning_tree(spanning), links, shown, settled)
-    if data is None or rule.selection != "information" or data.samples.shape[1] > FEW_COLUMNS:
+    if data is None or rule.selection != "information":
         return found
-    labels = np.full(n, -1)
-    labels[rows] = select_clusters(read_tree(data, rule, rows, n_jobs)).labels
+    tree = read_tree(data, rule, rows, n_jobs)
+    of_data, labels = select_clusters(tree), np.full(n, -1)
+    if data.samples.shape[1] <= FEW_COLUMNS or mean_depth(tree, of_data) >= CLEAR_DEPTH:
+        labels[rows] = of_data.labels
     arrays_from_first(labels)
-    groups = np.where(shown.background, -1, follow_links(labels, links))
-    if groups.max() < 1:
+    if labels.max() < 1:
         return found
+    groups = np.where(shown.background, -1, follow_links(labels, links))
     shown = Shown(groups, (labels < 0) & (groups >= 0))
     return replace(found, dc_tree=DCTree.from_spanning_tree(build(groups, spanning)), shown=shown)
+
+
+def mean_depth(tree: StructureTree, clustering: FlatClustering) -> float:
+    """By how many octaves the rows of a tree are closer to each other than to the next cluster; 0 for those in none."""
+    rows = np.flatnonzero(clustering.labels >= 0)
+    own = clustering.labels[rows]
+    inside = np.maximum(np.maximum(tree.leaving_distances()[rows], clustering.death[own]), tree.floor)
+    return float(np.sum(np.log2(clustering.limit[own] / inside))) / len(tree.order)
 
 
 def read_data(samples: SingleArray, rule: ClusterRule, *, n_jobs: int | None = None, device: str = "cpu") -> DataTree:
