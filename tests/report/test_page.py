@@ -101,7 +101,7 @@ def test_background_is_noise_for_any_number_of_clusters(tmp_path, blobs):
 
 @pytest.mark.parametrize("between_noise", [False, True])
 def test_clusters_of_the_data_and_rows_between_them_are_those_of_the_model(tmp_path, between_noise):
-    model = SHADE(**OF_DATA, between_noise=between_noise).fit(squares(0)[0])
+    model = SHADE(**OF_DATA, between_noise=between_noise).fit(squares(0, deviation=0.6)[0])
     assert model.clustering_.shown.decides
     assert (model.labels_ < 0).any() == between_noise
     data = data_of(write_report(model, tmp_path / "report.html").read_text(encoding="utf-8"))

@@ -32,8 +32,8 @@ from shade.density.dimension import dimension_of_rows
 from shade.density.grouped_tree import grouped_spanning_tree
 from shade.density.spanning_tree import SpanningTree, minimum_spanning_tree
 
-# The clusters are read off the data itself where it has so few columns, or where its clusters are so clear: on average,
-# rows are by so many octaves of distance closer to each other than to the next cluster.
+# The clusters of the data are clear if it has so few columns, or if on average its rows are by so many octaves of distance
+# closer to each other than to the next cluster.
 FEW_COLUMNS = 3
 CLEAR_DEPTH = 1.0
 
@@ -166,7 +166,8 @@ def cluster(
     points : ndarray of shape (n_samples, n_columns)
     rule : ClusterRule
     data : DataTree, optional
-        The tree of the data that the points are an embedding of, with its background.
+        The tree of the data that the points are an embedding of. If its clusters are clear, and tell more than those of
+        the points, they are the clusters.
     settled : bool, default=False
         Whether the points are an embedding that has settled on means over neighbours.
     n_jobs : int, optional
@@ -206,33 +207,26 @@ def cluster(
     else:
         dimension = dimension_of_rows(points, rows, n_jobs)
     found = Clustering(points, rule, dimension, DCTree.from_spanning_tree(spanning), links, shown, settled)
-    if data is None or rule.selection != "information":
+    if data is None or not data.clear or rule.selection != "information":
         return found
-    tree = read_tree(data, rule, rows, n_jobs)
-    of_data, labels = select_clusters(tree), np.full(n, -1)
-    if data.samples.shape[1] <= FEW_COLUMNS or mean_depth(tree, of_data) >= CLEAR_DEPTH:
-        labels[rows] = of_data.labels
-    arrays_from_first(labels)
-    if labels.max() < 1:
+    of_data = select_clusters(read_tree(data, rule, rows, n_jobs))
+    information = np.array([np.sum(flat.stability) for flat in (select_clusters(found.structure_tree), of_data)])
+    arrays_from_first(information)  # ranks on unlike machines agree
+    if information[1] <= information[0]:
         return found
+    labels = np.full(n, -1)
+    labels[rows] = of_data.labels
     groups = np.where(shown.background, -1, follow_links(labels, links))
     shown = Shown(groups, (labels < 0) & (groups >= 0))
     return replace(found, dc_tree=DCTree.from_spanning_tree(build(groups, spanning)), shown=shown)
 
 
-def mean_depth(tree: StructureTree, clustering: FlatClustering) -> float:
-    """By how many octaves the rows of a tree are closer to each other than to the next cluster; 0 for those in none."""
-    rows = np.flatnonzero(clustering.labels >= 0)
-    own = clustering.labels[rows]
-    inside = np.maximum(np.maximum(tree.leaving_distances()[rows], clustering.death[own]), tree.floor)
-    return float(np.sum(np.log2(clustering.limit[own] / inside))) / len(tree.order)
-
-
 def read_data(samples: SingleArray, rule: ClusterRule, *, n_jobs: int | None = None, device: str = "cpu") -> DataTree:
-    """Build the density tree of the data, and look for a background."""
+    """Build the density tree of the data, look for a background, and see whether its clusters are clear."""
     spanning = minimum_spanning_tree(samples, rule.min_samples, n_jobs=n_jobs, device=device)
     tree = DataTree.from_spanning_tree(samples, spanning)
-    return replace(tree, background=look_for_background(tree, rule, n_jobs))
+    tree = replace(tree, background=look_for_background(tree, rule, n_jobs))
+    return replace(tree, clear=has_clear_clusters(tree, rule, n_jobs))
 
 
 def look_for_background(tree: DataTree, rule: ClusterRule, n_jobs: int | None) -> BoolArray:
@@ -242,6 +236,22 @@ def look_for_background(tree: DataTree, rule: ClusterRule, n_jobs: int | None) -
         background = find_background(tree.dc_tree, read_tree(tree, rule, None, n_jobs))
         arrays_from_first(background)  # ranks on unlike machines agree
     return background if np.sum(~background) >= max(2, rule.min_samples) else np.zeros_like(background)
+
+
+def has_clear_clusters(data: DataTree, rule: ClusterRule, n_jobs: int | None = None) -> bool:
+    """Whether distances in the data tell its clusters: in few columns, and where at least two clusters lie far apart."""
+    if data.samples.shape[1] <= FEW_COLUMNS:
+        return True
+    rows = None if data.background is None else np.flatnonzero(~data.background)
+    tree = read_tree(data, rule, rows, n_jobs)
+    found, depth = select_clusters(tree), np.zeros(len(tree.order))
+    inside = found.labels >= 0
+    own = found.labels[inside]
+    distance = np.maximum(tree.leaving_distances()[inside], found.death[own])
+    depth[inside] = np.log2(found.limit[own] / np.maximum(distance, tree.floor))
+    mean = np.array([depth.mean()])
+    arrays_from_first(mean)
+    return found.n_clusters > 1 and bool(mean[0] >= CLEAR_DEPTH)
 
 
 def read_tree(tree: DataTree, rule: ClusterRule, rows: IntArray | None, n_jobs: int | None) -> StructureTree:

@@ -23,12 +23,15 @@ class DataTree:
     dc_tree : DCTree
     background : ndarray of bool of shape (n_samples,), optional
         Rows of a sparse background, once it was looked for.
+    clear : bool
+        Whether distances in the data tell its clusters as well as an embedding does.
     """
 
     samples: AnyArray
     spanning: SpanningTree
     dc_tree: DCTree
     background: BoolArray | None = None
+    clear: bool = False
 
     @classmethod
     def from_spanning_tree(cls, samples: AnyArray, spanning: SpanningTree) -> DataTree:

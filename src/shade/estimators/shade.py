@@ -82,9 +82,9 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         are samples with a height and a width, or at least 64 columns of bytes (uint8), or of values that pile up at
         both ends of one range, as pixels do; each column otherwise.
     settle : bool, default=True
-        Whether the networks finally learn to embed each row where its ten nearest neighbours are, on average. This
-        removes noise and makes the gaps between clusters clearer. It needs the tree of all data: `settled_` says
-        whether it was done.
+        Whether the networks finally learn to embed each row at the mean of its ten nearest neighbours. This removes
+        noise and makes the gaps between clusters clearer. It is left out if the data has at most three columns or
+        clear clusters, and if training does not use the tree of all data; `settled_` says whether it was done.
     background_noise : bool, default=True
         Whether rows in a sparse background are noise. The data has one if some of its rows are at least twice as far
         apart as the others and do not form clusters of their own.
@@ -301,7 +301,7 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
             samples = self.standardizer_.apply(rows) if plan.window_rows is None else None
             data = self._read_data(samples)
             tree = None if data is None else data.dc_tree
-            neighbours = self._find_neighbours(samples)
+            neighbours = self._find_neighbours(data)
             results = train(self._training_job(), rows, samples, tree, neighbours, plan, device, seed, checkpoints)
             self.networks_ = [result.network.to("cpu") for result in results]
             self.history_ = [record for result in results for record in result.history]
@@ -374,13 +374,13 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         logger.info("Building the density tree of the data.")
         return read_data(samples, self.rule(), n_jobs=self.n_jobs, device=tree_device(self.device))
 
-    def _find_neighbours(self, samples: SingleArray | None) -> AnyArray | None:
+    def _find_neighbours(self, data: DataTree | None) -> AnyArray | None:
         """The neighbours of each row on which the embedding settles; none where it does not."""
-        self.settled_ = bool(self.settle) and samples is not None and self.training_tree_ == "complete"
-        if samples is None or not self.settled_:
+        self.settled_ = bool(self.settle) and data is not None and not data.clear
+        if data is None or not self.settled_:
             return None
         logger.info("Searching the neighbours of each row.")
-        return find_neighbours(samples, NEIGHBOURS, n_jobs=self.n_jobs, device=tree_device(self.device))
+        return find_neighbours(data.samples, NEIGHBOURS, n_jobs=self.n_jobs, device=tree_device(self.device))
 
     def _training_job(self) -> TrainingJob:
         return TrainingJob(
