@@ -32,8 +32,8 @@ from shade.density.dimension import dimension_of_rows
 from shade.density.grouped_tree import grouped_spanning_tree
 from shade.density.spanning_tree import SpanningTree, minimum_spanning_tree
 
-# The clusters of the data are clear if it has so few columns, or if on average its rows are by so many octaves of distance
-# closer to each other than to the next cluster.
+# The clusters of the data are clear if it has so few columns, or if on average its rows are by so many octaves of
+# distance closer to each other than to the next cluster.
 FEW_COLUMNS = 3
 CLEAR_DEPTH = 1.0
 
@@ -184,18 +184,14 @@ def cluster(
         return grouped_spanning_tree(points, groups, rule.min_samples, known, n_jobs=n_jobs, device=device)
 
     n = len(points)
-    spanning = None
+    shown, spanning = Shown.nothing(n), None
     if data is None:
-        spanning = build(np.zeros(n, np.int64))
+        spanning = build(shown.groups)
         own = DataTree.from_spanning_tree(points, spanning)
-        background = look_for_background(own, rule, n_jobs)
-    else:
-        background = data.background
-    shown = Shown.nothing(n)
+    background = data.background if data is not None else look_for_background(own, rule, n_jobs)
     if background is not None and background.any():
         shown, spanning = replace(shown, groups=np.where(background, -1, 0)), None
-    if spanning is None:
-        spanning = build(shown.groups)
+    spanning = spanning or build(shown.groups)
     links = links_of(spanning)
     if data is not None:
         links = sort_links([spanning.edges, data.spanning.edges], [points, data.samples])
@@ -239,7 +235,7 @@ def look_for_background(tree: DataTree, rule: ClusterRule, n_jobs: int | None) -
 
 
 def has_clear_clusters(data: DataTree, rule: ClusterRule, n_jobs: int | None = None) -> bool:
-    """Whether distances in the data tell its clusters: in few columns, and where at least two clusters lie far apart."""
+    """Whether distances in the data tell its clusters: in few columns, or where two or more clusters lie far apart."""
     if data.samples.shape[1] <= FEW_COLUMNS:
         return True
     rows = None if data.background is None else np.flatnonzero(~data.background)
