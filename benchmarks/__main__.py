@@ -2,7 +2,18 @@
 
 import argparse
 
-from benchmarks import capacity, chance, cold_start, device, embedded_points, fit, out_of_core, spanning_tree, training
+from benchmarks import (
+    capacity,
+    chance,
+    cold_start,
+    device,
+    embedded_points,
+    fit,
+    out_of_core,
+    settled_chance,
+    spanning_tree,
+    training,
+)
 
 PARTS = {
     "cold_start": cold_start.run,
@@ -15,6 +26,7 @@ PARTS = {
 LARGE = {
     "capacity": capacity.run,
     "chance": chance.run,
+    "settled_chance": settled_chance.run,
     "out_of_core": out_of_core.run,
     "embedded_points": embedded_points.run,
 }

@@ -10,7 +10,7 @@ import pytest
 from shade import DCTreeClustering
 from shade._base.errors import ShadeWarning
 from shade.clustering import SplitTest, StructureTree, select_clusters
-from shade.clustering.split_test import END_OF_LINES, MOST_DIMENSIONS, VALLEY_ON_A_LINE
+from shade.clustering.split_test import SETTLED, END_OF_LINES, MOST_DIMENSIONS, VALLEY_ON_A_LINE
 from shade.clustering.structure_tree import BranchTree
 from shade.density import DCTree, SpanningTree
 from tests import oracles
@@ -232,3 +232,10 @@ def test_samples_of_one_cloud_are_one_cluster(kind: str, columns: int) -> None:
         warnings.simplefilter("ignore", ShadeWarning)
         found = [DCTreeClustering(n_jobs=1).fit(draw_cloud(kind, 300, columns, seed)).n_clusters_ for seed in range(10)]
     assert found.count(1) >= 8, found
+
+
+def test_a_settled_embedding_must_stand_out_farther() -> None:
+    plain, settled = (SplitTest.for_points(1000, 5.0, 10, settled=settled) for settled in (False, True))
+    assert settled.slope == pytest.approx(SETTLED * plain.slope)
+    assert settled.slope_among(7) == pytest.approx(SETTLED * plain.slope_among(7))
+    assert (settled.level, settled.smallest) == (plain.level, plain.smallest)
