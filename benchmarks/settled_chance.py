@@ -21,8 +21,8 @@ def run(samples: int = 5) -> None:
     lines = [
         "# What chance reaches in settled embeddings of one cloud",
         "",
-        f"`python -m benchmarks settled_chance`: whole fits of `SHADE()` on {samples} samples each of normal, uniform and "
-        "Student t3 clouds. What chance reaches, divided by the limit for points that have not settled: median and "
+        f"`python -m benchmarks settled_chance`: whole fits of `SHADE()` on {samples} samples each of normal, uniform "
+        "and Student t3 clouds. What chance reaches, divided by the limit for points that have not settled: median and "
         f"{QUANTILE:.0%} quantile; in brackets the share of fits that find one cluster.",
         "",
         "| columns | " + " | ".join(f"n = {n:,}" for n in ROWS) + " |",

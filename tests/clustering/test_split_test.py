@@ -10,7 +10,7 @@ import pytest
 from shade import DCTreeClustering
 from shade._base.errors import ShadeWarning
 from shade.clustering import SplitTest, StructureTree, select_clusters
-from shade.clustering.split_test import SETTLED, END_OF_LINES, MOST_DIMENSIONS, VALLEY_ON_A_LINE
+from shade.clustering.split_test import END_OF_LINES, MOST_DIMENSIONS, SETTLED, VALLEY_ON_A_LINE
 from shade.clustering.structure_tree import BranchTree
 from shade.density import DCTree, SpanningTree
 from tests import oracles
