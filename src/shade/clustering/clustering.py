@@ -221,8 +221,8 @@ def read_data(samples: SingleArray, rule: ClusterRule, *, n_jobs: int | None = N
     """Build the density tree of the data, look for a background, and see whether its clusters are clear."""
     spanning = minimum_spanning_tree(samples, rule.min_samples, n_jobs=n_jobs, device=device)
     tree = DataTree.from_spanning_tree(samples, spanning)
-    tree = replace(tree, background=look_for_background(tree, rule, n_jobs))
-    return replace(tree, clear=has_clear_clusters(tree, rule, n_jobs))
+    background = look_for_background(tree, rule, n_jobs)
+    return replace(tree, background=background, clear=has_clear_clusters(tree, background, rule, n_jobs))
 
 
 def look_for_background(tree: DataTree, rule: ClusterRule, n_jobs: int | None) -> BoolArray:
@@ -234,12 +234,11 @@ def look_for_background(tree: DataTree, rule: ClusterRule, n_jobs: int | None) -
     return background if np.sum(~background) >= max(2, rule.min_samples) else np.zeros_like(background)
 
 
-def has_clear_clusters(data: DataTree, rule: ClusterRule, n_jobs: int | None = None) -> bool:
+def has_clear_clusters(data: DataTree, background: BoolArray, rule: ClusterRule, n_jobs: int | None) -> bool:
     """Whether distances in the data tell its clusters: in few columns, or where two or more clusters lie far apart."""
     if data.samples.shape[1] <= FEW_COLUMNS:
         return True
-    rows = None if data.background is None else np.flatnonzero(~data.background)
-    tree = read_tree(data, rule, rows, n_jobs)
+    tree = read_tree(data, rule, np.flatnonzero(~background), n_jobs)
     found, depth = select_clusters(tree), np.zeros(len(tree.order))
     inside = found.labels >= 0
     own = found.labels[inside]
