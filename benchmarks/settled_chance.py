@@ -16,7 +16,7 @@ ROWS = (300, 1000)
 QUANTILE = 0.95
 
 
-def run(samples: int = 5) -> None:
+def run(samples: int = 3) -> None:
     """Measure, print and store the table."""
     lines = [
         "# What chance reaches in settled embeddings of one cloud",

@@ -183,6 +183,9 @@ def cluster(
     def build(groups: IntArray, known: SpanningTree | None = None) -> SpanningTree:
         return grouped_spanning_tree(points, groups, rule.min_samples, known, n_jobs=n_jobs, device=device)
 
+    if rule.with_small_clusters != rule:  # so that a fit with larger clusters is the same as `recluster` with them
+        found = cluster(points, rule.with_small_clusters, data=data, settled=settled, n_jobs=n_jobs, device=device)
+        return recluster(found, rule, n_jobs=n_jobs, device=device)
     n = len(points)
     shown, spanning = Shown.nothing(n), None
     if data is None:
@@ -219,6 +222,7 @@ def cluster(
 
 def read_data(samples: SingleArray, rule: ClusterRule, *, n_jobs: int | None = None, device: str = "cpu") -> DataTree:
     """Build the density tree of the data, look for a background, and see whether its clusters are clear."""
+    rule = rule.with_small_clusters
     spanning = minimum_spanning_tree(samples, rule.min_samples, n_jobs=n_jobs, device=device)
     tree = DataTree.from_spanning_tree(samples, spanning)
     background = look_for_background(tree, rule, n_jobs)

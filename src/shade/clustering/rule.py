@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -34,3 +34,15 @@ class ClusterRule:
     between_noise: bool = False
     n_clusters: int | None = None
     cut_distance: float | None = None
+
+    @property
+    def with_small_clusters(self) -> ClusterRule:
+        """The same rule with its own minimum size in place of a larger one: what the data shows depends on no wish."""
+        if self.min_cluster_size is None or self.min_cluster_size <= default_size(self.selection, self.min_samples):
+            return self
+        return replace(self, min_cluster_size=None)
+
+
+def default_size(selection: str, min_samples: int) -> int:
+    """Minimum number of rows of a branch where none is given."""
+    return min_samples if selection == "structure" else 2 * min_samples

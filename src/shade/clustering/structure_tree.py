@@ -17,6 +17,7 @@ import numpy as np
 from shade._base.arrays import FloatArray, IntArray
 from shade._base.validation import Whole, check_choice, check_parameter
 from shade._kernels import condense, merge_tree, split_test
+from shade.clustering.rule import default_size
 from shade.clustering.split_test import SplitTest
 from shade.density.dc_tree import DCTree
 
@@ -284,7 +285,7 @@ def make_test(
     settled: bool = False,
 ) -> SplitTest:
     """The test of a rule for so many points that fill so many dimensions; only "information" tests more than sizes."""
-    smallest = min_cluster_size or (min_samples if selection == "structure" else 2 * min_samples)
+    smallest = min_cluster_size or default_size(selection, min_samples)
     if selection == "information":
         return SplitTest.for_points(n_counted, dimension, smallest, settled=settled)
     return SplitTest.none(smallest)
