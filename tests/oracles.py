@@ -295,7 +295,7 @@ def _tested_once(root: Node, smallest: int, slope: float, level: float) -> Candi
     for c in top.walk():
         if c is not top:
             size = len(c.points)
-            c.stability = math.log(n / size) * size * (c.mass / size) ** 2
+            c.stability = math.log(n / size) * size * (c.mass / size) ** 1.5
     return top
 
 

@@ -166,8 +166,8 @@ def cluster(
     points : ndarray of shape (n_samples, n_columns)
     rule : ClusterRule
     data : DataTree, optional
-        The tree of the data that the points are an embedding of. If its clusters are clear, and tell more than those of
-        the points, they are the clusters.
+        The tree of the data that the points are an embedding of. Its clusters are taken if it has few columns, or if
+        they are clear and tell more than those of the points.
     settled : bool, default=False
         Whether the points are an embedding that has settled on means over neighbours.
     n_jobs : int, optional
@@ -183,7 +183,7 @@ def cluster(
     def build(groups: IntArray, known: SpanningTree | None = None) -> SpanningTree:
         return grouped_spanning_tree(points, groups, rule.min_samples, known, n_jobs=n_jobs, device=device)
 
-    if rule.with_small_clusters != rule:  # so that a fit with larger clusters is the same as `recluster` with them
+    if rule.with_small_clusters != rule:  # so that a fit with a minimum size equals `recluster` with it
         found = cluster(points, rule.with_small_clusters, data=data, settled=settled, n_jobs=n_jobs, device=device)
         return recluster(found, rule, n_jobs=n_jobs, device=device)
     n = len(points)
@@ -211,7 +211,8 @@ def cluster(
     of_data = select_clusters(read_tree(data, rule, rows, n_jobs))
     information = np.array([np.sum(flat.stability) for flat in (select_clusters(found.structure_tree), of_data)])
     arrays_from_first(information)  # ranks on unlike machines agree
-    if information[1] <= information[0]:
+    few = data.samples.shape[1] <= FEW_COLUMNS
+    if of_data.n_clusters < 2 or not (few or information[1] > information[0]):
         return found
     labels = np.full(n, -1)
     labels[rows] = of_data.labels

@@ -37,7 +37,10 @@ class ClusterRule:
 
     @property
     def with_small_clusters(self) -> ClusterRule:
-        """The same rule with its own minimum size in place of a larger one: what the data shows depends on no wish."""
+        """The same rule, with the default minimum size if a larger one is given.
+
+        Background and clear clusters of the data are looked for by this rule, so they do not depend on the wanted size.
+        """
         if self.min_cluster_size is None or self.min_cluster_size <= default_size(self.selection, self.min_samples):
             return self
         return replace(self, min_cluster_size=None)

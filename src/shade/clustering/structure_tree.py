@@ -27,6 +27,10 @@ COINCIDENCE = 2.0**-10
 FEW_PLACES = 10  # in which points coincide: each may be a cluster
 MOST_PLACES = 0.9  # a quantile
 
+# The exponent of the mean depth of a branch, log(birth / d). With 1, a loose cluster falls into its denser places
+# (docs/experiments.md).
+DEPTH = 1.5
+
 SELECTIONS = ("structure", "branches", "information")
 
 
@@ -338,8 +342,7 @@ def _branch_stability(
     )  # fmt: skip
     if selection == "branches":
         return mass
-    # The mean depth is squared: without that, a loose cluster falls into its denser places (docs/experiments.md).
-    information: FloatArray = np.log(n_counted / size) * mass**2 / size
+    information: FloatArray = np.log(n_counted / size) * size * (mass / size) ** DEPTH
     information[0] = 0.0
     return information
 
