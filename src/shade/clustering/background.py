@@ -13,7 +13,7 @@ from shade.clustering.selection import select_clusters
 from shade.clustering.structure_tree import StructureTree
 from shade.density.dc_tree import DCTree
 
-CLEAR_GAP = 1.0  # octaves of distance between the sparsest of the dense and the densest of the sparse
+CLEAR_GAP = 1.0  # octaves of distance: between dense and sparse rows, or between the inside and the outside of clusters
 
 
 def find_background(tree: DCTree, structure: StructureTree) -> BoolArray:

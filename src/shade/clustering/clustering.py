@@ -11,7 +11,7 @@ from shade._base.arrays import AnyArray, BoolArray, FloatArray, IntArray, Single
 from shade._base.ranks import arrays_from_first
 from shade._base.validation import check_min_samples
 from shade.clustering.assignment import Attachment, PointIndex
-from shade.clustering.background import find_background
+from shade.clustering.background import CLEAR_GAP, find_background
 from shade.clustering.between import assign_between
 from shade.clustering.links import follow_links, links_of, sort_links
 from shade.clustering.rule import ClusterRule
@@ -32,10 +32,7 @@ from shade.density.dimension import dimension_of_rows
 from shade.density.grouped_tree import grouped_spanning_tree
 from shade.density.spanning_tree import SpanningTree, minimum_spanning_tree
 
-# The clusters of the data are clear if it has so few columns, or if on average its rows are by so many octaves of
-# distance closer to each other than to the next cluster.
-FEW_COLUMNS = 3
-CLEAR_DEPTH = 1.0
+FEW_COLUMNS = 3  # an embedding of so few can only lose clusters
 
 
 @dataclass(frozen=True)
@@ -240,7 +237,10 @@ def look_for_background(tree: DataTree, rule: ClusterRule, n_jobs: int | None) -
 
 
 def has_clear_clusters(data: DataTree, background: BoolArray, rule: ClusterRule, n_jobs: int | None) -> bool:
-    """Whether distances in the data tell its clusters: in few columns, or where two or more clusters lie far apart."""
+    """Whether distances in the data tell its clusters: in few columns, or where two or more clusters lie far apart.
+
+    They do if on average rows are by a clear gap closer to each other than to the next cluster.
+    """
     if data.samples.shape[1] <= FEW_COLUMNS:
         return True
     tree = read_tree(data, rule, np.flatnonzero(~background), n_jobs)
@@ -251,7 +251,7 @@ def has_clear_clusters(data: DataTree, background: BoolArray, rule: ClusterRule,
     depth[inside] = np.log2(found.limit[own] / np.maximum(distance, tree.floor))
     mean = np.array([depth.mean()])
     arrays_from_first(mean)
-    return found.n_clusters > 1 and bool(mean[0] >= CLEAR_DEPTH)
+    return found.n_clusters > 1 and bool(mean[0] >= CLEAR_GAP)
 
 
 def read_tree(tree: DataTree, rule: ClusterRule, rows: IntArray | None, n_jobs: int | None) -> StructureTree:
