@@ -1,16 +1,22 @@
 """Spanning trees in which groups stay together."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 from shade.density import DCTree
-from shade.density.grouped_tree import grouped_spanning_tree
+from shade.density.grouped_tree import grouped_spanning_tree, tree_of_rows
 from shade.density.spanning_tree import SpanningTree, minimum_spanning_tree
 from tests.oracles import spans
 
 
+def spanning_tree_of(points: np.ndarray, groups: np.ndarray, min_samples: int) -> SpanningTree:
+    return grouped_spanning_tree(partial(tree_of_rows, points, min_samples), groups)
+
+
 def tree_of(points: np.ndarray, groups: np.ndarray, min_samples: int = 4) -> DCTree:
-    return DCTree.from_spanning_tree(grouped_spanning_tree(points, groups, min_samples))
+    return DCTree.from_spanning_tree(spanning_tree_of(points, groups, min_samples))
 
 
 def edge_set(tree: SpanningTree) -> set[tuple[int, int]]:
@@ -19,7 +25,7 @@ def edge_set(tree: SpanningTree) -> set[tuple[int, int]]:
 
 def test_one_group_is_the_minimum_spanning_tree() -> None:
     points = np.random.default_rng(0).normal(size=(80, 3))
-    found = grouped_spanning_tree(points, np.zeros(80, np.int64), 4)
+    found = spanning_tree_of(points, np.zeros(80, np.int64), 4)
     expected = minimum_spanning_tree(points, 4)
     assert spans(found.edges, 80)
     np.testing.assert_array_equal(np.sort(found.weights), np.sort(expected.weights))
@@ -36,8 +42,8 @@ def test_where_distances_tie_the_order_of_the_rows_does_not_choose_the_edges() -
         groups = np.zeros(len(points), np.int64) if seed % 2 else (points[:, 0] > 2).astype(np.int64)
         groups[points[:, 1] == 6] = -1
         shuffled = random.permutation(len(points))
-        before = grouped_spanning_tree(points, groups, 3)
-        after = grouped_spanning_tree(points[shuffled], groups[shuffled], 3)
+        before = spanning_tree_of(points, groups, 3)
+        after = spanning_tree_of(points[shuffled], groups[shuffled], 3)
         inside = {pair for pair in edge_set(before) if (groups[list(pair)] >= 0).all()}
         moved = SpanningTree(shuffled[after.edges], after.weights)
         assert {pair for pair in edge_set(moved) if (groups[list(pair)] >= 0).all()} == inside, seed

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
+from shade._base.ranks import Ranks
 from shade.density import SpanningTree, minimum_spanning_tree, search, spanning_tree
 from tests import oracles
 from tests.oracles import draw_groups, draw_scaled_points
@@ -147,15 +148,17 @@ def test_points_far_from_zero_keep_their_distances_in_blocks() -> None:
             check_tree(tree, matrix, oracles.prim_weights(matrix), f"{offset=} {algorithm=}")
 
 
-def test_a_rank_that_searches_alone_asks_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    def wait_for_others(*arrays: np.ndarray) -> None:
-        raise AssertionError("the other ranks are not there")
+def test_ranks_share_the_points_to_search_for() -> None:
+    shares = []
+    for ranks in (Ranks(), Ranks(0, 2), Ranks(1, 2)):
+        rounds = spanning_tree.BoruvkaRounds(np.ones(5), ranks)
+        rounds.begin()
+        shares.append(rounds.searching().tolist())
+    assert shares == [[0, 1, 2, 3, 4], [0, 2, 4], [1, 3]]
 
-    monkeypatch.setattr(spanning_tree, "rank_and_world", lambda: (0, 2))
-    monkeypatch.setattr(spanning_tree, "reduce_max", wait_for_others)
-    rounds = spanning_tree.BoruvkaRounds(np.ones(4), alone=True)
-    rounds.begin()
-    assert rounds.searching().tolist() == [0, 1, 2, 3]
+
+def test_a_tree_of_one_rank_does_not_wait_for_others() -> None:
+    rounds = spanning_tree.BoruvkaRounds(np.ones(4))
     rounds.partner[:] = [1, 0, 3, 2]
     rounds.finish()
     assert rounds.edges == 2

@@ -1,6 +1,7 @@
 """A model as it is where the data shows groups, and a background, that a test decides on."""
 
 from dataclasses import replace
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -9,7 +10,7 @@ from shade import DCTreeClustering
 from shade.clustering.clustering import Shown
 from shade.clustering.links import links_of
 from shade.density import DCTree
-from shade.density.grouped_tree import grouped_spanning_tree
+from shade.density.grouped_tree import grouped_spanning_tree, tree_of_rows
 
 Model = TypeVar("Model", bound=DCTreeClustering)
 
@@ -17,7 +18,7 @@ Model = TypeVar("Model", bound=DCTreeClustering)
 def with_groups(model: Model, groups: np.ndarray) -> Model:
     """The same model with groups; −1 is background."""
     known = model.clustering_
-    spanning = grouped_spanning_tree(known.points, groups, known.rule.min_samples)
+    spanning = grouped_spanning_tree(partial(tree_of_rows, known.points, known.rule.min_samples), groups)
     shown = Shown(groups, np.zeros(len(groups), np.bool_))
     other = model.recluster()
     tree = DCTree.from_spanning_tree(spanning)

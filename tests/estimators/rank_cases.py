@@ -23,6 +23,8 @@ from shade._base.ranks import process_group
 from shade.data import make_three_clusters
 from shade.density import minimum_spanning_tree
 from shade.density.targets import targets_of_batches
+from shade.estimators import shade as shade_estimator
+from shade.estimators import tree_estimator
 from shade.training import TrainSettings, build_network, capacity
 from shade.training.group_trainer import GroupTrainer
 from shade.training.stream_trainer import StreamedRows
@@ -82,8 +84,8 @@ def compare_trees(folder: Path) -> None:
     for X in (blobs(3000, 5), blobs(1500, 40), make_three_clusters(2000, random_state=0)[0]):
 
         def work(X: np.ndarray = X) -> dict[str, object]:
-            with process_group():
-                weights = minimum_spanning_tree(X, 5).weights
+            with process_group() as ranks:
+                weights = minimum_spanning_tree(X, 5, ranks=ranks).weights
             return {"weights": np.sort(weights), "labels": DCTreeClustering(selection="branches").fit(X).labels_}
 
         [expected] = results(folder, 1, work)
@@ -95,7 +97,7 @@ def compare_trees(folder: Path) -> None:
 
 def train_in_groups(batches_per_step: int, device: str = "cpu") -> dict[str, object]:
     samples = blobs().astype(np.float32)
-    with process_group():
+    with process_group() as ranks:
         trainer = GroupTrainer(
             build_network((24,), (6,), 2, torch.Generator().manual_seed(0), fresh=False),
             torch.from_numpy(samples).to(device),
@@ -103,6 +105,7 @@ def train_in_groups(batches_per_step: int, device: str = "cpu") -> dict[str, obj
             TrainSettings(epochs=3, batch_size=50),
             np.random.default_rng(0),
             batches_per_step=batches_per_step,
+            ranks=ranks,
         )
         result = trainer.fit()
     losses = [[record["reconstruction_loss"], record["density_loss"]] for record in result.history]
@@ -134,6 +137,52 @@ def compare_fits(folder: Path) -> None:
     for name in first:
         assert np.array_equal(first[name], second[name]), f"ranks have different {name}"
     assert len(set(first["labels"]) - {-1}) > 1
+
+
+def one_chooses(folder: Path) -> None:
+    """Rank 0 chooses the clusters, all ranks build the trees, and all have the same result, to the last attribute."""
+    random = np.random.default_rng(0)
+    noise = random.uniform(-30.0, 30.0, size=(120, 3))
+    X = np.vstack([blobs(1500, 3), noise])
+
+    def work() -> dict[str, object]:
+        found = {}
+        built: list[int] = []
+        build = tree_estimator.tree_of_rows
+
+        def count(points: np.ndarray, min_samples: int, rows: np.ndarray, **settings: object) -> object:
+            built.append(len(rows))
+            return build(points, min_samples, rows, **settings)
+
+        def refuse(*arguments: object, **settings: object) -> None:
+            raise AssertionError("this rank must not choose")
+
+        tree_estimator.tree_of_rows = count
+        if os.environ["RANK"] != "0":
+            tree_estimator.cluster = shade_estimator.read_data = refuse
+        models = {
+            "tree": DCTreeClustering().fit(X),
+            "large": DCTreeClustering(min_cluster_size=400).fit(X),
+            "network": SHADE(**{**SETTINGS, "selection": "information", "min_cluster_size": 400}).fit(X),
+        }
+        for name, model in models.items():
+            flat, shown = model.clustering_.flat, model.clustering_.shown
+            arrays = {**model.dc_tree_.to_arrays(), "groups": shown.groups, "limit": flat.limit}
+            arrays |= {"labels": model.labels_, "strengths": model.probabilities_, "scores": model.outlier_scores_}
+            found |= {f"{name} {key}": value for key, value in arrays.items()}
+            assert np.array_equal(model.predict(X[:10]), model.labels_[:10])
+        return {**found, "built": built}
+
+    [alone] = results(folder, 1, work)
+    assert (alone["tree labels"] < 0).sum() > 50
+    assert len(alone["built"]) > 4, "the data was meant to need several trees"
+    for world in (2, 4):
+        ranks = results(folder, world, work)
+        for found in ranks:
+            for name in found:
+                assert np.array_equal(found[name], ranks[0][name]), f"{world} ranks have different {name}"
+                if name.split()[0] in ("tree", "large"):
+                    assert np.array_equal(found[name], alone[name]), f"{world} ranks: other {name}"
 
 
 def compare_streams(folder: Path) -> None:
@@ -247,16 +296,15 @@ def one_fails(folder: Path) -> None:
     assert wait_for(start_ranks(2, work)) == [1, 1]
 
 
-CASES = {
-    case.__name__: case
-    for case in (compare_trees, compare_losses, compare_fits, compare_streams, too_many_ranks, one_fails, one_hangs)
-}
+CASES = (
+    compare_trees, compare_losses, compare_fits, one_chooses, compare_streams, too_many_ranks, one_fails, one_hangs,
+)  # fmt: skip
 
 if __name__ == "__main__":
     SHADE(**{**SETTINGS, "n_jobs": 1}).fit(blobs(100))  # compiles, with no thread left after
     DCTreeClustering(n_jobs=1, selection="branches").fit(blobs(1500, 5))
-    for name, case in CASES.items():
-        sys.stdout.write(f"{name}\n")
+    for case in CASES:
+        sys.stdout.write(f"{case.__name__}\n")
         sys.stdout.flush()
         case(Path(sys.argv[1]))
     kill_ranks(Path(sys.argv[1]), int(sys.argv[2]))

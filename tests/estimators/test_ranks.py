@@ -11,20 +11,19 @@ import numpy as np
 import pytest
 import torch.distributed as dist
 
-from shade import SHADE
 from shade._base import ranks
 from shade._base.errors import RankError
-from shade._base.ranks import bytes_from_first, rank_and_world, share_of
-from tests.estimators.rank_cases import SETTINGS, blobs
+from shade._base.ranks import ALONE, Ranks, find_ranks, process_group
+from tests.estimators.rank_cases import blobs
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that can be forked")
 KILLS = os.environ.get("SHADE_RANK_KILLS", "2")
 
 
-def run(*command: str) -> subprocess.CompletedProcess[str]:
-    root = Path(__file__).parents[2]
+def run(*command: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    root, environment = Path(__file__).parents[2], {**os.environ, **variables}
     return subprocess.run(
-        [sys.executable, *command], cwd=root, capture_output=True, text=True, timeout=600, check=False
+        [sys.executable, *command], cwd=root, env=environment, capture_output=True, text=True, timeout=600, check=False
     )
 
 
@@ -49,24 +48,61 @@ def test_torchrun_restarts_a_fit_from_its_checkpoint(tmp_path: Path) -> None:
     assert "exitcode  : 3" in done.stderr or "exitcode: 3" in done.stderr, done.stderr
 
 
-def test_the_command_line_under_torchrun_writes_once(tmp_path: Path) -> None:
-    np.savetxt(
-        tmp_path / "rows.csv", blobs(), delimiter=",", header="a,b,c,d,e,f"[: 2 * blobs().shape[1] - 1], comments=""
-    )
+@pytest.mark.parametrize(
+    ("launcher", "variables"),
+    [
+        (("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"), {}),
+    ],
+)
+def test_the_command_line_writes_once(launcher: tuple[str, ...], variables: dict[str, str], tmp_path: Path) -> None:
+    np.savetxt(tmp_path / "rows.csv", blobs(), delimiter=",", header="a,b,c,d,e,f", comments="")
     command = ("-m", "shade", "fit", str(tmp_path / "rows.csv"), "-o", str(tmp_path / "out"))
     quick = ("--epochs", "2", "--network", "16", "--batch-size", "60", "--random-state", "0")
-    done = run("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", *command, *quick)
+    done = run(*launcher, *command, *quick, **variables)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("clusters found") == 1
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "rows.csv"]
     assert (tmp_path / "out" / "model.shade").exists()
 
 
-def test_a_single_process_is_rank_0_of_1_whatever_torch_knows() -> None:
-    assert rank_and_world() == (0, 1)
-    assert share_of(10) == slice(0, 10)
-    assert bytes_from_first(b"mine") == b"mine"
-    assert len(SHADE(**SETTINGS).fit(blobs(100)).labels_) == 100
+def test_a_single_process_is_rank_0_of_1() -> None:
+    with process_group() as found:
+        assert found is ALONE
+    assert (ALONE.rank, ALONE.count, ALONE.first) == (0, 1, True)
+    assert ALONE.share_of(10) == slice(0, 10)
+    assert ALONE.from_first(lambda: "mine") == "mine"
+    assert ALONE.lead(lambda task: task(2) + task(3), lambda item: 10 * item) == 50
+    array = np.arange(3.0)
+    ALONE.reduce_max(array)
+    ALONE.gather_shares(array)
+    assert array.tolist() == [0.0, 1.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("variables", "expected"),
+    [
+        ({}, ALONE),
+        ({"RANK": "1"}, ALONE),
+        ({"RANK": "1", "WORLD_SIZE": "1"}, ALONE),
+        ({"WORLD_SIZE": "2"}, ALONE),
+        ({"RANK": "1", "WORLD_SIZE": "2"}, Ranks(1, 2)),
+    ],
+)
+def test_processes_share_a_fit_if_several_were_started(
+    variables: dict[str, str], expected: Ranks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("RANK", "WORLD_SIZE"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert find_ranks() == expected
+
+
+def test_ranks_alone_load_no_torch() -> None:
+    use = "with process_group() as ranks: ranks.lead(lambda task: task(1), abs)"
+    check = "import sys; assert 'torch' not in sys.modules"
+    done = run("-c", f"from shade._base.ranks import process_group\n{use}\n{check}", RANK="1")
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("late", [0, 1, 2])
@@ -77,7 +113,7 @@ def test_the_ranks_of_an_attempt_agree_on_a_name_whatever_an_earlier_one_left(la
 
         def meet(rank: int) -> str:
             time.sleep(0.2 * (rank == late))
-            return ranks._agree_on_attempt(store, rank, 3)
+            return ranks._agree_on_attempt(store, Ranks(rank, 3))
 
         with ThreadPoolExecutor(3) as pool:
             found = set(pool.map(meet, range(3)))
@@ -90,4 +126,4 @@ def test_a_rank_without_the_others_gives_up(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(ranks, "PATIENCE_AT_START_SECONDS", 0.2)
     for rank in (0, 1):
         with pytest.raises(RankError, match="Not all of the 2 processes of this fit have come together within 0 s"):
-            ranks._agree_on_attempt(dist.HashStore(), rank, 2)
+            ranks._agree_on_attempt(dist.HashStore(), Ranks(rank, 2))

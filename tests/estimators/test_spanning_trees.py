@@ -20,7 +20,7 @@ def built(monkeypatch: pytest.MonkeyPatch) -> Sizes:
         shapes.append(points.shape)
         return minimum_spanning_tree(points, *arguments, **settings)
 
-    for room in ("shade.density.grouped_tree", "shade.clustering.clustering"):
+    for room in ("shade.density.grouped_tree", "shade.estimators.shade"):
         monkeypatch.setattr(f"{room}.minimum_spanning_tree", count)
     return shapes
 

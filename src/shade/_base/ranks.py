@@ -1,20 +1,20 @@
-"""Several processes that work on one fit, as torchrun starts them: who one is, and how results meet.
-
-In a single process every function here does nothing, and torch is not loaded for it.
-"""
+"""Several processes that work on one fit, as torchrun starts them, and how they exchange results."""
 
 from __future__ import annotations
 
 import atexit
+import io
 import os
+import pickle
 import sys
 import threading
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from shade._base.arrays import AnyArray
 from shade._base.errors import RankError
@@ -22,50 +22,147 @@ from shade._base.errors import RankError
 if TYPE_CHECKING:
     import torch
 
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+Value = TypeVar("Value")
+
 HEARTBEAT_SECONDS = 5.0
 LOST_CONNECTION = ("onnection closed", "onnection reset", "roken pipe", "timed out", "Timed out", "gloo", "NCCL")
 PATIENCE_SECONDS = 40.0  # without a heartbeat of a rank, before the others give up
 PATIENCE_AT_START_SECONDS = 600.0  # for a rank that has not begun
 
+# torch has one process group per process, and making it takes seconds. So a group that was made here stays for later
+# fits, and with it the store in which its ranks meet and the number of fits, which is the same on all ranks.
+_own_store: Any = None
+_fits = 0
 
-_together = False  # whether a fit that ranks share is under way; background threads must see it
-_own_store: Any = None  # where the ranks of a group that was made here meet
-_fits = 0  # that were shared; the same number on all ranks
+
+@dataclass(frozen=True)
+class Ranks:
+    """The number of this process and how many share a fit. A single process sends nothing and loads no torch."""
+
+    rank: int = 0
+    count: int = 1
+
+    @property
+    def first(self) -> bool:
+        """Whether this process is rank 0, which decides, reports and writes."""
+        return self.rank == 0
+
+    def share_of(self, n_items: int) -> slice:
+        """The items that this rank works on."""
+        return slice(n_items * self.rank // self.count, n_items * (self.rank + 1) // self.count)
+
+    def reduce_max(self, *arrays: AnyArray) -> None:
+        """Replace each entry by the largest that any rank has for it."""
+        if self.count > 1:
+            import torch
+            import torch.distributed as dist
+
+            for array in arrays:
+                dist.all_reduce(torch.from_numpy(array), dist.ReduceOp.MAX)
+
+    def gather_shares(self, array: AnyArray) -> None:
+        """Give every rank the rows that each has worked on, by `share_of`."""
+        if self.count > 1:
+            import torch
+            import torch.distributed as dist
+
+            for rank in range(self.count):
+                part = array[replace(self, rank=rank).share_of(len(array))]
+                dist.broadcast(torch.from_numpy(part), rank)
+
+    def sum_tensors(self, tensors: list[torch.Tensor]) -> None:
+        """Replace tensors by their sums over the ranks, in one message."""
+        if self.count > 1:
+            import torch
+            import torch.distributed as dist
+
+            flat = torch.cat([tensor.reshape(-1) for tensor in tensors])
+            dist.all_reduce(flat)
+            for tensor, summed in zip(tensors, torch.split(flat, [tensor.numel() for tensor in tensors]), strict=True):
+                tensor.copy_(summed.reshape(tensor.shape))
+
+    def copy_from_first(self, tensors: list[torch.Tensor]) -> None:
+        """Replace tensors by those of rank 0."""
+        if self.count > 1:
+            import torch.distributed as dist
+
+            for tensor in tensors:
+                dist.broadcast(tensor, 0)
+
+    def from_first(self, make: Callable[[], Value]) -> Value:
+        """Return what rank 0 makes, on every rank."""
+        if self.count == 1:
+            return make()
+        import torch
+
+        file = io.BytesIO()
+        if self.first:
+            value = make()
+            pickle.dump(value, file, pickle.HIGHEST_PROTOCOL)
+        size = torch.tensor([file.tell()])
+        self.copy_from_first([size])
+        if not self.first:
+            file = io.BytesIO(bytes(int(size)))
+        self.copy_from_first([torch.frombuffer(file.getbuffer(), dtype=torch.uint8)])
+        return value if self.first else cast(Value, pickle.load(file))
+
+    def lead(self, work: Callable[[Callable[[Item], Result]], Value], task: Callable[[Item], Result]) -> Value:
+        """Return what rank 0 makes by `work`, on every rank.
+
+        The argument of `work` is a function that makes all ranks do the same task together and returns its result.
+        """
+
+        def do_together(item: Item) -> Result:
+            self.from_first(lambda: (False, item))
+            return task(item)
+
+        while True:
+            done, value = self.from_first(lambda: (True, work(do_together)))
+            if done:
+                return value
+            task(cast(Item, value))
 
 
-def rank_and_world() -> tuple[int, int]:
-    """The number of this process and how many there are; 0 of 1 outside of a fit that they share."""
-    if not _together:
-        return 0, 1
-    import torch.distributed as dist
+ALONE = Ranks()
 
-    return dist.get_rank(), dist.get_world_size()
+
+def find_ranks() -> Ranks:
+    """The processes that were started together: those of torch's process group, or those that torchrun started.
+
+    A RANK without a WORLD_SIZE above 1 is a single process: some schedulers set it for every process.
+    """
+    distributed = sys.modules.get("torch.distributed")
+    if distributed is not None and distributed.is_available() and distributed.is_initialized():
+        return Ranks(distributed.get_rank(), distributed.get_world_size())
+    count = int(os.environ.get("WORLD_SIZE", "1")) if "RANK" in os.environ else 1
+    return Ranks(int(os.environ["RANK"]), count) if count > 1 else ALONE
 
 
 @contextmanager
-def process_group() -> Iterator[None]:
-    """Work together with the processes that were started together, if there are others, for as long as a fit takes.
+def process_group() -> Iterator[Ranks]:
+    """Connect the processes that were started together, if there are others, while a fit runs.
 
-    Takes part in the process group there is, which must be able to send CPU tensors, or makes one when torchrun, or
-    what sets the same variables, has started several processes; that one stays for the fits after.
+    Uses torch's process group if there is one, which must be able to send CPU tensors. Otherwise it makes one if
+    torchrun, or a program that sets the same variables, has started several processes.
 
-    Ranks find out that another has died from its closed connection, or from its missing heartbeats where a machine
-    vanishes or a process hangs; so waiting for a rank that is at work needs no limit.
+    Ranks notice the end of another rank by its closed connection, or by its missing heartbeats if a machine vanishes or
+    a process hangs. So there is no time limit for a rank that is still working.
     """
-    started = "RANK" in os.environ and int(os.environ.get("WORLD_SIZE", "1")) > 1
-    if not _in_a_group() and not started:
-        yield
+    ranks = find_ranks()
+    if ranks.count == 1:
+        yield ALONE
         return
-    global _together, _fits  # noqa: PLW0603
+    global _fits  # noqa: PLW0603
     import torch.distributed as dist
 
     _fits += 1
-    with Heartbeat(_meet()):
+    with Heartbeat(_meet(ranks), ranks):
         try:
             if not dist.is_initialized():
-                _make_group()
-            _together = True
-            yield
+                _make_group(ranks)
+            yield ranks
             dist.barrier()  # heartbeats stop together
         except BaseException as error:
             if _own_store is not None:
@@ -76,31 +173,23 @@ def process_group() -> Iterator[None]:
                 "This process lost another one of the same fit, which ended or failed: see what that one says. Start "
                 "again with 'resume' to go on from the last checkpoint."
             ) from error
-        finally:
-            _together = False
 
 
-def _in_a_group() -> bool:
-    distributed = sys.modules.get("torch.distributed")
-    if distributed is None or not distributed.is_available() or not distributed.is_initialized():
-        return False
-    return int(distributed.get_world_size()) > 1
-
-
-def _meet() -> Any:
-    """The store of a group that is ours, or is about to be; None if someone else has made the group."""
+def _meet(ranks: Ranks) -> Any:
+    """The store of a group that was made here, or will be; None if the user has made the group."""
     global _own_store  # noqa: PLW0603
-    if _own_store is None and not _in_a_group():
+    import torch.distributed as dist
+
+    if _own_store is None and not dist.is_initialized():
         from torch.distributed.distributed_c10d import PrefixStore
         from torch.distributed.rendezvous import rendezvous
 
         store = next(rendezvous("env://"))[0]
-        rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-        _own_store = PrefixStore(f"shade-{_agree_on_attempt(store, rank, world)}-{_fits}", store)
+        _own_store = PrefixStore(f"shade-{_agree_on_attempt(store, ranks)}-{_fits}", store)
     return _own_store
 
 
-def _agree_on_attempt(store: Any, rank: int, world: int) -> str:
+def _agree_on_attempt(store: Any, ranks: Ranks) -> str:
     """A name that the processes of this attempt alone share.
 
     A store may outlive an attempt, and what an earlier one left in it leads to dead processes. How often the processes
@@ -108,24 +197,25 @@ def _agree_on_attempt(store: Any, rank: int, world: int) -> str:
     others answer with one of their own, and the name holds for those whose answers rank 0 has seen.
     """
     own = uuid.uuid4().hex
-    if rank == 0:
+    if ranks.first:
         store.set("shade-attempt", own)
     last = time.monotonic() + PATIENCE_AT_START_SECONDS
     while time.monotonic() < last:
-        if rank == 0:
-            answers = [_read(store, f"shade-answer-{other}").split() for other in range(1, world)]
+        if ranks.first:
+            answers = [_read(store, f"shade-answer-{other}").split() for other in range(1, ranks.count)]
             if all(answer[:1] == [own] for answer in answers):
                 store.set(f"shade-members-{own}", " ".join(answer[1] for answer in answers))
                 return own
         else:
             attempt = _read(store, "shade-attempt")
             if attempt:
-                store.set(f"shade-answer-{rank}", f"{attempt} {own}")
+                store.set(f"shade-answer-{ranks.rank}", f"{attempt} {own}")
                 if own in _read(store, f"shade-members-{attempt}").split():
                     return attempt
         time.sleep(0.05)
     raise RankError(
-        f"Not all of the {world} processes of this fit have come together within {PATIENCE_AT_START_SECONDS:.0f} s."
+        f"Not all of the {ranks.count} processes of this fit have come together within "
+        f"{PATIENCE_AT_START_SECONDS:.0f} s."
     )
 
 
@@ -134,17 +224,18 @@ def _read(store: Any, key: str) -> str:
     return str(store.get(key).decode()) if store.check([key]) else ""
 
 
-def _make_group() -> None:
+def _make_group(ranks: Ranks) -> None:
     import torch
     import torch.distributed as dist
 
-    rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     # nccl wants a device for each rank; ranks without one, or that share one, send through gloo, all of them.
     devices = torch.cuda.device_count() if dist.is_nccl_available() else 0
-    _own_store.set(f"devices-{rank}", str(int(devices >= int(os.environ.get("LOCAL_WORLD_SIZE", "1")))))
-    enough = all(_own_store.get(f"devices-{other}") == b"1" for other in range(world))
+    _own_store.set(f"devices-{ranks.rank}", str(int(devices >= int(os.environ.get("LOCAL_WORLD_SIZE", "1")))))
+    enough = all(_own_store.get(f"devices-{other}") == b"1" for other in range(ranks.count))
     backend = "cpu:gloo,cuda:nccl" if enough else "gloo"
-    dist.init_process_group(backend, store=_own_store, rank=rank, world_size=world, timeout=timedelta(days=1))
+    dist.init_process_group(
+        backend, store=_own_store, rank=ranks.rank, world_size=ranks.count, timeout=timedelta(days=1)
+    )
     atexit.register(_leave_group)
 
 
@@ -163,10 +254,10 @@ class Heartbeat(threading.Thread):
     A group that was not made here has no store for it, and limits of its own.
     """
 
-    def __init__(self, store: Any) -> None:
+    def __init__(self, store: Any, ranks: Ranks) -> None:
         super().__init__(daemon=True, name="shade-heartbeat")
         self._store: Any = None if store is None else store.clone()
-        self._rank, self._world = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
+        self._ranks = ranks
         self._done = threading.Event()
         self._answered = time.monotonic()
 
@@ -180,10 +271,10 @@ class Heartbeat(threading.Thread):
 
     def run(self) -> None:
         """Count up, and watch the counts of the others."""
-        latest = dict.fromkeys(set(range(self._world)) - {self._rank}, (0, time.monotonic()))
+        latest = dict.fromkeys(set(range(self._ranks.count)) - {self._ranks.rank}, (0, time.monotonic()))
         try:
             while not self._done.is_set():
-                self._store.add(f"fit-{_fits}-{self._rank}", 1)
+                self._store.add(f"fit-{_fits}-{self._ranks.rank}", 1)
                 for rank, (before, when) in latest.items():
                     count = self._store.add(f"fit-{_fits}-{rank}", 0)
                     patience = PATIENCE_SECONDS if count else PATIENCE_AT_START_SECONDS
@@ -204,79 +295,6 @@ class Heartbeat(threading.Thread):
 
     def _end(self, reason: str) -> None:
         # The main thread waits inside a collective, where no exception reaches it.
-        sys.stderr.write(f"{reason}: rank {self._rank} of {self._world} ends as well.\n")
+        sys.stderr.write(f"{reason}: rank {self._ranks.rank} of {self._ranks.count} ends as well.\n")
         sys.stderr.flush()
         os._exit(1)
-
-
-def share_of(count: int) -> slice:
-    """The slice of some items that is this rank's to work on."""
-    rank, world = rank_and_world()
-    return slice(count * rank // world, count * (rank + 1) // world)
-
-
-def reduce_max(*arrays: AnyArray) -> None:
-    """Replace each entry by the largest that any rank has for it."""
-    if rank_and_world()[1] > 1:
-        import torch
-        import torch.distributed as dist
-
-        for array in arrays:
-            dist.all_reduce(torch.from_numpy(array), dist.ReduceOp.MAX)
-
-
-def gather_shares(array: AnyArray) -> None:
-    """Give every rank the rows that each has worked on, by `share_of`."""
-    world = rank_and_world()[1]
-    if world > 1:
-        import torch
-        import torch.distributed as dist
-
-        for rank in range(world):
-            part = array[len(array) * rank // world : len(array) * (rank + 1) // world]
-            dist.broadcast(torch.from_numpy(part), rank)
-
-
-def sum_tensors(tensors: list[torch.Tensor]) -> None:
-    """Replace tensors by their sums over the ranks, in one message."""
-    if rank_and_world()[1] > 1:
-        import torch
-        import torch.distributed as dist
-
-        flat = torch.cat([tensor.reshape(-1) for tensor in tensors])
-        dist.all_reduce(flat)
-        for tensor, summed in zip(tensors, torch.split(flat, [tensor.numel() for tensor in tensors]), strict=True):
-            tensor.copy_(summed.reshape(tensor.shape))
-
-
-def copy_from_first(tensors: list[torch.Tensor]) -> None:
-    """Replace tensors by those of rank 0."""
-    if rank_and_world()[1] > 1:
-        import torch.distributed as dist
-
-        for tensor in tensors:
-            dist.broadcast(tensor, 0)
-
-
-def arrays_from_first(*arrays: AnyArray) -> None:
-    """Fill arrays with those of rank 0."""
-    if rank_and_world()[1] > 1:
-        import torch
-
-        copy_from_first([torch.from_numpy(array) for array in arrays])
-
-
-def bytes_from_first(data: bytes) -> bytes:
-    """What rank 0 gives, on every rank."""
-    if rank_and_world()[1] == 1:
-        return data
-    import torch
-
-    size = torch.tensor([len(data)])
-    copy_from_first([size])
-    content = torch.frombuffer(bytearray(data), dtype=torch.uint8) if rank_and_world()[0] == 0 and data else None
-    if content is None:
-        content = torch.empty(int(size), dtype=torch.uint8)
-    if len(content):
-        copy_from_first([content])
-    return content.numpy().tobytes()

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
-from shade._base.arrays import AnyArray, BoolArray, FloatArray, IntArray, SingleArray
-from shade._base.ranks import arrays_from_first
+from shade._base.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from shade._base.validation import check_min_samples
 from shade.clustering.assignment import Attachment, PointIndex
 from shade.clustering.background import CLEAR_GAP, find_background
@@ -29,8 +28,8 @@ from shade.clustering.structure_tree import StructureTree, make_test
 from shade.density.data_tree import DataTree
 from shade.density.dc_tree import DCTree
 from shade.density.dimension import dimension_of_rows
-from shade.density.grouped_tree import grouped_spanning_tree
-from shade.density.spanning_tree import SpanningTree, minimum_spanning_tree
+from shade.density.grouped_tree import TreeOfRows, grouped_spanning_tree, tree_of_rows
+from shade.density.spanning_tree import SpanningTree
 
 FEW_COLUMNS = 3  # an embedding of so few can only lose clusters
 
@@ -155,6 +154,7 @@ def cluster(
     settled: bool = False,
     n_jobs: int | None = None,
     device: str = "cpu",
+    tree_of: TreeOfRows | None = None,
 ) -> Clustering:
     """Cluster points.
 
@@ -171,18 +171,18 @@ def cluster(
         Number of threads; all cores if None.
     device : str, default="cpu"
         Where trees are built.
+    tree_of : callable, optional
+        Builds the minimum spanning tree of given rows of the points, if other processes help to build it.
 
     Returns
     -------
     Clustering
     """
-
-    def build(groups: IntArray, known: SpanningTree | None = None) -> SpanningTree:
-        return grouped_spanning_tree(points, groups, rule.min_samples, known, n_jobs=n_jobs, device=device)
-
+    tree_of = tree_of or partial(tree_of_rows, points, rule.min_samples, n_jobs=n_jobs, device=device)
+    build = partial(grouped_spanning_tree, tree_of)
     if rule.with_small_clusters != rule:  # so that a fit with a minimum size equals `recluster` with it
-        found = cluster(points, rule.with_small_clusters, data=data, settled=settled, n_jobs=n_jobs, device=device)
-        return recluster(found, rule, n_jobs=n_jobs, device=device)
+        found = cluster(points, rule.with_small_clusters, data=data, settled=settled, n_jobs=n_jobs, tree_of=tree_of)
+        return recluster(found, rule, tree_of=tree_of)
     n = len(points)
     shown, spanning = Shown.nothing(n), None
     if data is None:
@@ -207,7 +207,6 @@ def cluster(
         return found
     of_data = select_clusters(read_tree(data, rule, rows, n_jobs))
     information = np.array([np.sum(flat.stability) for flat in (select_clusters(found.structure_tree), of_data)])
-    arrays_from_first(information)  # ranks on unlike machines agree
     few = data.samples.shape[1] <= FEW_COLUMNS
     if of_data.n_clusters < 2 or not (few or information[1] > information[0]):
         return found
@@ -218,13 +217,11 @@ def cluster(
     return replace(found, dc_tree=DCTree.from_spanning_tree(build(groups, spanning)), shown=shown)
 
 
-def read_data(samples: SingleArray, rule: ClusterRule, *, n_jobs: int | None = None, device: str = "cpu") -> DataTree:
-    """Build the density tree of the data, look for a background, and see whether its clusters are clear."""
+def read_data(tree: DataTree, rule: ClusterRule, n_jobs: int | None = None) -> tuple[BoolArray, bool]:
+    """Look for a background in the density tree of the data, and see whether its clusters are clear."""
     rule = rule.with_small_clusters
-    spanning = minimum_spanning_tree(samples, rule.min_samples, n_jobs=n_jobs, device=device)
-    tree = DataTree.from_spanning_tree(samples, spanning)
     background = look_for_background(tree, rule, n_jobs)
-    return replace(tree, background=background, clear=has_clear_clusters(tree, background, rule, n_jobs))
+    return background, has_clear_clusters(tree, background, rule, n_jobs)
 
 
 def look_for_background(tree: DataTree, rule: ClusterRule, n_jobs: int | None) -> BoolArray:
@@ -232,7 +229,6 @@ def look_for_background(tree: DataTree, rule: ClusterRule, n_jobs: int | None) -
     background = np.zeros(len(tree.samples), np.bool_)
     if rule.background_noise:
         background = find_background(tree.dc_tree, read_tree(tree, rule, None, n_jobs))
-        arrays_from_first(background)  # ranks on unlike machines agree
     return background if np.sum(~background) >= max(2, rule.min_samples) else np.zeros_like(background)
 
 
@@ -249,9 +245,7 @@ def has_clear_clusters(data: DataTree, background: BoolArray, rule: ClusterRule,
     own = found.labels[inside]
     distance = np.maximum(tree.leaving_distances()[inside], found.death[own])
     depth[inside] = np.log2(found.limit[own] / np.maximum(distance, tree.floor))
-    mean = np.array([depth.mean()])
-    arrays_from_first(mean)
-    return found.n_clusters > 1 and bool(mean[0] >= CLEAR_GAP)
+    return found.n_clusters > 1 and bool(depth.mean() >= CLEAR_GAP)
 
 
 def read_tree(tree: DataTree, rule: ClusterRule, rows: IntArray | None, n_jobs: int | None) -> StructureTree:
@@ -301,7 +295,12 @@ def cluster_tree(
 
 
 def recluster(
-    clustering: Clustering, rule: ClusterRule, *, n_jobs: int | None = None, device: str = "cpu"
+    clustering: Clustering,
+    rule: ClusterRule,
+    *,
+    n_jobs: int | None = None,
+    device: str = "cpu",
+    tree_of: TreeOfRows | None = None,
 ) -> Clustering:
     """Another clustering of the same points, by another rule; what the data shows stays as it was found."""
     if rule.background_noise != clustering.rule.background_noise:
@@ -313,7 +312,8 @@ def recluster(
     shown, links = _join_small_groups(clustering, rule), clustering.links
     if rule.min_samples == clustering.rule.min_samples and shown is clustering.shown:
         return replace(clustering, rule=rule)
-    spanning = grouped_spanning_tree(clustering.points, shown.groups, rule.min_samples, n_jobs=n_jobs, device=device)
+    tree_of = tree_of or partial(tree_of_rows, clustering.points, rule.min_samples, n_jobs=n_jobs, device=device)
+    spanning = grouped_spanning_tree(tree_of, shown.groups)
     if len(links) < len(clustering.points):  # they are those of this tree alone, not of the data's as well
         links = links_of(spanning)
     return replace(clustering, rule=rule, dc_tree=DCTree.from_spanning_tree(spanning), links=links, shown=shown)

@@ -33,7 +33,7 @@ def spanning_tree_on_device(points: FloatArray, min_samples: int, device: torch.
         indices = torch.arange(len(points), device=device)
         search = _ProductSearch(centred)
     core, nearest = search.core_distances(min_samples)
-    rounds = BoruvkaRounds(core.double().cpu().numpy(), alone=True)
+    rounds = BoruvkaRounds(core.double().cpu().numpy())
     n = len(points)
     partner = torch.empty(n, dtype=torch.int64, device=device)
     reach = torch.empty(n, dtype=torch.float32, device=device)

@@ -2,38 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from shade._base.arrays import FloatArray, IntArray
+from shade._base.ranks import ALONE, Ranks
 from shade._kernels.merge_tree import find_root
 from shade.density.order import canonical_order
 from shade.density.spanning_tree import SpanningTree, minimum_spanning_tree
 
+TreeOfRows = Callable[[IntArray], SpanningTree]
 
-def grouped_spanning_tree(
+
+def tree_of_rows(
     points: FloatArray,
-    groups: IntArray,
     min_samples: int,
-    known: SpanningTree | None = None,
+    rows: IntArray,
     *,
     n_jobs: int | None = None,
     device: str = "cpu",
+    ranks: Ranks = ALONE,
 ) -> SpanningTree:
-    """The minimum spanning tree of each group of at least `min_samples` rows, joined by edges between groups.
+    """The minimum spanning tree of some rows, the same for any order of the rows."""
+    ordered = rows[canonical_order(points[rows])]
+    tree = minimum_spanning_tree(points[ordered], min_samples, n_jobs=n_jobs, device=device, ranks=ranks)
+    return SpanningTree(ordered[tree.edges], tree.weights)
+
+
+def grouped_spanning_tree(tree_of: TreeOfRows, groups: IntArray, known: SpanningTree | None = None) -> SpanningTree:
+    """The minimum spanning tree of each group, joined by edges between groups.
 
     These are the shortest, and where groups mix they are made longer than all edges within both, so that each group is
     a branch of the tree. Where each is one already, the tree of all rows is that tree: no row then has one of another
     group among the neighbours that make its core distance. Rows of group −1 belong nowhere: they join an octave above
     everything, a row at a time. `known` is the tree of the same rows without groups, where it was built before.
+    `tree_of` builds the tree of at least `min_samples` rows, as `tree_of_rows` does.
     """
-
-    def tree_of(rows: IntArray) -> SpanningTree:
-        ordered = rows[canonical_order(points[rows])]
-        tree = minimum_spanning_tree(points[ordered], min_samples, n_jobs=n_jobs, device=device)
-        return SpanningTree(ordered[tree.edges], tree.weights)
-
     outside = np.flatnonzero(groups < 0)
     by_group = np.argsort(groups, kind="stable")[len(outside) :]
     if known is None:

@@ -14,7 +14,7 @@ import numpy as np
 
 from shade._base.arrays import FloatArray, IntArray, SingleArray
 from shade._base.parallel import run_chunks
-from shade._base.ranks import reduce_max, share_of
+from shade._base.ranks import ALONE, Ranks
 from shade._kernels import blocks, kd_tree, prim
 from shade._kernels.lanes import LANES, LEAF
 
@@ -94,20 +94,19 @@ class KDTree:
             return np.zeros(len(self.points))
         return self.neighbours(k, n_jobs)[1][:, -1].copy()
 
-    def neighbours(self, k: int, n_jobs: int | None = None) -> tuple[IntArray, FloatArray]:
+    def neighbours(self, k: int, n_jobs: int | None = None, ranks: Ranks = ALONE) -> tuple[IntArray, FloatArray]:
         """Positions, in tree order, of the k points nearest to each point, itself included, and squared distances."""
         n = len(self.points)
         index, distance = np.zeros((n, k), np.int64), np.zeros((n, k))
-        self.run_leaves(kd_tree.neighbours_in_leaves, self.singles, k, index, distance, n_jobs=n_jobs)
-        reduce_max(index, distance)
+        self.run_leaves(kd_tree.neighbours_in_leaves, self.singles, k, index, distance, n_jobs=n_jobs, ranks=ranks)
+        ranks.reduce_max(index, distance)
         return index, distance
 
-    def run_leaves(self, kernel: Callable[..., None], *arguments: Any, n_jobs: int | None) -> None:
+    def run_leaves(self, kernel: Callable[..., None], *arguments: Any, n_jobs: int | None, ranks: Ranks) -> None:
         """Call a kernel that takes leaves, on several threads, for the leaves that are this rank's."""
         leaves = len(self.first) - len(self.children)
-        run_chunks(
-            kernel, *self.arrays(), *arguments, count=leaves, n_jobs=n_jobs, chunk=64, few=8, share=share_of(leaves)
-        )
+        share = ranks.share_of(leaves)
+        run_chunks(kernel, *self.arrays(), *arguments, count=leaves, n_jobs=n_jobs, chunk=64, few=8, share=share)
 
     def nearest(self, queries: FloatArray, k: int, n_jobs: int | None = None) -> tuple[IntArray, FloatArray]:
         """Rows of the k points nearest to each query, nearest first, and their squared distances."""
@@ -226,13 +225,13 @@ class ProductBlocks:
         """Scalar products of some points with all points."""
         return self.centred[rows] @ self.centred.T
 
-    def core_distances(self, k: int, n_jobs: int | None = None) -> FloatArray:
+    def core_distances(self, k: int, n_jobs: int | None = None, ranks: Ranks = ALONE) -> FloatArray:
         """Squared distance from each point to its k-th nearest, itself included."""
         core = np.zeros(len(self.norms))
         if k > 1:
-            own = share_of(len(core))
+            own = ranks.share_of(len(core))
             core[own] = self.nearest(self.points[own], k, n_jobs)[1][:, -1]
-        reduce_max(core)
+        ranks.reduce_max(core)
         return core
 
     def nearest(self, queries: FloatArray, k: int, n_jobs: int | None = None) -> tuple[IntArray, FloatArray]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from shade._base.arrays import FloatArray, IntArray
 from shade._base.errors import ShadeWarning
 from shade._base.parallel import run_chunks
-from shade._base.ranks import arrays_from_first, bytes_from_first, rank_and_world, reduce_max
+from shade._base.ranks import ALONE, Ranks
 from shade._base.validation import check_choice, check_min_samples, check_points
 from shade._kernels import boruvka, prim
 from shade.density.search import AllPairs, KDTree, ProductBlocks, choose_algorithm
@@ -42,7 +43,13 @@ class SpanningTree:
 
 
 def minimum_spanning_tree(
-    X: object, min_samples: int = 5, *, algorithm: str = "auto", n_jobs: int | None = None, device: str = "cpu"
+    X: object,
+    min_samples: int = 5,
+    *,
+    algorithm: str = "auto",
+    n_jobs: int | None = None,
+    device: str = "cpu",
+    ranks: Ranks = ALONE,
 ) -> SpanningTree:
     """Minimum spanning tree of the complete graph under mutual reachability.
 
@@ -57,6 +64,8 @@ def minimum_spanning_tree(
     device : str, default="cpu"
         "cuda" or "cuda:N" searches there, in single precision; the weights are then measured in double precision. Small
         data, and data given an algorithm, stay on the CPU.
+    ranks : Ranks, optional
+        The processes that build this tree together, all from the same points. By default, this process builds it.
 
     Returns
     -------
@@ -72,13 +81,13 @@ def minimum_spanning_tree(
     check_min_samples(min_samples, len(points), smallest=1)
     check_choice("algorithm", algorithm, ALGORITHMS)
     if algorithm == "auto" and device.startswith("cuda") and len(points) >= WORTH_A_DEVICE:
-        tree = _try_device(points, min_samples, device) if rank_and_world()[0] == 0 else None
-        if bytes_from_first(b"built" if tree is not None else b""):
-            return _tree_of_first(tree, len(points))
+        tree = ranks.from_first(partial(_try_device, points, min_samples, device))
+        if tree is not None:
+            return tree
     if algorithm == "auto":
         algorithm = choose_algorithm(*points.shape)
     build = {"prim": _prim, "kd_tree": _boruvka_in_kd_tree, "blocks": _boruvka_in_blocks}[algorithm]
-    return build(points, min_samples, n_jobs)
+    return build(points, min_samples, n_jobs, ranks)
 
 
 def _try_device(points: FloatArray, min_samples: int, device: str) -> SpanningTree | None:
@@ -93,20 +102,13 @@ def _try_device(points: FloatArray, min_samples: int, device: str) -> SpanningTr
         warnings.warn(
             f"The spanning tree is built on the CPU, since {device!r} could not: {type(error).__name__}: {error}",
             ShadeWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
         return None
 
 
-def _tree_of_first(tree: SpanningTree | None, n_points: int) -> SpanningTree:
-    """The tree that rank 0 has, on every rank."""
-    if tree is None:
-        tree = SpanningTree(np.empty((n_points - 1, 2), np.int64), np.empty(n_points - 1))
-    arrays_from_first(tree.edges, tree.weights)
-    return tree
-
-
-def _prim(points: FloatArray, min_samples: int, n_jobs: int | None) -> SpanningTree:
+def _prim(points: FloatArray, min_samples: int, n_jobs: int | None, ranks: Ranks) -> SpanningTree:
+    """Prim's algorithm, for data so small that each rank builds the tree by itself."""
     pairs = AllPairs.from_points(points)
     core = pairs.core_distances(min_samples, n_jobs)
     edges = len(points) - 1
@@ -118,12 +120,12 @@ def _prim(points: FloatArray, min_samples: int, n_jobs: int | None) -> SpanningT
 class BoruvkaRounds:
     """What Borůvka's rounds share: components, the edge each point knows of, and the tree so far.
 
-    Ranks share the search, unless one of them searches alone while the others wait for its tree.
+    Each rank searches for its share of the points.
     """
 
-    def __init__(self, core: FloatArray, *, alone: bool = False) -> None:
+    def __init__(self, core: FloatArray, ranks: Ranks = ALONE) -> None:
         n = len(core)
-        self.alone = alone
+        self.ranks = ranks
         self.component = np.arange(n)
         self.partner = np.full(n, -1)
         self.reach = core.copy()  # no edge of a point is lighter than its core distance
@@ -143,8 +145,8 @@ class BoruvkaRounds:
 
     def searching(self) -> IntArray:
         """Points that may improve the bound of their component, and are this rank's to search for."""
-        rank, world = (0, 1) if self.alone else rank_and_world()
-        return np.flatnonzero((self.partner < 0) & (self.reach < self.bound[self.component]))[rank::world]
+        rows = np.flatnonzero((self.partner < 0) & (self.reach < self.bound[self.component]))
+        return rows[self.ranks.rank :: self.ranks.count]
 
     def most_promising_first(self, rows: IntArray) -> IntArray:
         """Points with the smallest bounds first: what they find spares the others a search."""
@@ -152,8 +154,7 @@ class BoruvkaRounds:
 
     def finish(self) -> None:
         """Join components along the lightest edges that were found, by whichever rank: a search only raises both."""
-        if not self.alone:
-            reduce_max(self.partner, self.reach)
+        self.ranks.reduce_max(self.partner, self.reach)
         self.edges = boruvka.merge_components(
             self.component, self.partner, self.reach, self.tails, self.heads, self.weights, self.edges
         )
@@ -164,14 +165,14 @@ class BoruvkaRounds:
         return SpanningTree(edges if indices is None else indices[edges], np.sqrt(self.weights))
 
 
-def _boruvka_in_kd_tree(points: FloatArray, min_samples: int, n_jobs: int | None) -> SpanningTree:
+def _boruvka_in_kd_tree(points: FloatArray, min_samples: int, n_jobs: int | None, ranks: Ranks) -> SpanningTree:
     tree = KDTree.from_points(points, n_jobs)
-    neighbours, distances = tree.neighbours(min_samples, n_jobs)
+    neighbours, distances = tree.neighbours(min_samples, n_jobs, ranks)
     core = distances[:, -1].copy()
     del distances
     node_core = tree.smallest_in_nodes(core)
     node_component = np.empty(len(tree.first), np.int64)
-    rounds = BoruvkaRounds(core)
+    rounds = BoruvkaRounds(core, ranks)
     boruvka.settle_neighbours(neighbours, core, rounds.partner)
     del neighbours
     rounds.finish()
@@ -180,16 +181,16 @@ def _boruvka_in_kd_tree(points: FloatArray, min_samples: int, n_jobs: int | None
         boruvka.uniform_components(rounds.component, tree.children, tree.first, tree.last, node_component)
         tree.run_leaves(
             boruvka.search_leaves, tree.singles, core, node_core, rounds.component, node_component,
-            rounds.partner, rounds.reach, rounds.bound, n_jobs=n_jobs,
+            rounds.partner, rounds.reach, rounds.bound, n_jobs=n_jobs, ranks=ranks,
         )  # fmt: skip
         rounds.finish()
     return rounds.tree(tree.indices)
 
 
-def _boruvka_in_blocks(points: FloatArray, min_samples: int, n_jobs: int | None) -> SpanningTree:
+def _boruvka_in_blocks(points: FloatArray, min_samples: int, n_jobs: int | None, ranks: Ranks) -> SpanningTree:
     blocks = ProductBlocks.from_points(points)
-    core = blocks.core_distances(min_samples, n_jobs)
-    rounds = BoruvkaRounds(core)
+    core = blocks.core_distances(min_samples, n_jobs, ranks)
+    rounds = BoruvkaRounds(core, ranks)
     while rounds.unfinished:
         rounds.begin()
         waiting = rounds.most_promising_first(rounds.searching())

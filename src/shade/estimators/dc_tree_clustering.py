@@ -12,7 +12,6 @@ from shade._base.errors import unchanged_on_error
 from shade._base.parallel import tree_device
 from shade._base.ranks import process_group
 from shade._base.validation import check_parameters
-from shade.clustering.clustering import cluster
 from shade.estimators.result_warnings import warn_of_noise
 from shade.estimators.row_checks import check_rows
 from shade.estimators.tree_estimator import CLUSTERING_RULES, TreeClusteringMixin
@@ -105,13 +104,12 @@ class DCTreeClustering(ClusterMixin, TreeClusteringMixin, BaseEstimator):  # typ
         DCTreeClustering
             Itself.
         """
-        with unchanged_on_error(self), process_group():
+        with unchanged_on_error(self), process_group() as ranks:
             self.check_parameters()
             points = validation.check_points(check_rows(self, X, reset=True))
             validation.check_extent(points)
             validation.check_min_samples(self.min_samples, len(points), 2, "DCTreeClustering")
-            device = tree_device(self.device)
-            self.set_clustering(cluster(points, self.rule(), n_jobs=self.n_jobs, device=device))
+            self._cluster_points(points, ranks)
         warn_of_noise(self.clustering_)
         return self
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any, Self, cast
@@ -19,13 +20,14 @@ from shade._base.arrays import AnyArray, FloatArray, SingleArray
 from shade._base.errors import unchanged_on_error
 from shade._base.files import new_array_file
 from shade._base.parallel import resolve_device, tree_device
-from shade._base.ranks import gather_shares, process_group, share_of
+from shade._base.ranks import Ranks, process_group
 from shade._base.validation import Choice, Real, Rule, Whole, check_parameters
-from shade.clustering.clustering import cluster, read_data
+from shade.clustering.clustering import read_data
 from shade.data.row_sources import RowSource
 from shade.data.standardize import Standardizer, choose_standardization
 from shade.density.data_tree import DataTree
 from shade.density.neighbours import find_neighbours
+from shade.density.spanning_tree import minimum_spanning_tree
 from shade.estimators.result_warnings import warn_of_lonely_rows, warn_of_noise
 from shade.estimators.row_checks import check_samples
 from shade.estimators.tree_estimator import CLUSTERING_RULES, TreeClusteringMixin
@@ -274,7 +276,7 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         SHADE
             Itself.
         """
-        with unchanged_on_error(self), process_group():
+        with unchanged_on_error(self), process_group() as ranks:
             device = self.check_parameters()
             rows = check_samples(self, X, reset=True)
             self.n_networks_ = count_networks(self.n_networks, rows.shape)
@@ -287,31 +289,30 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
                 batch_size=self.batch_size,
                 min_samples=self.min_samples,
                 epochs=self.epochs * self.n_networks_,
+                ranks=ranks,
             )
             if isinstance(rows, RowSource):
                 validation.check_finite(rows, rows.place)
             identity = {**self.get_params(), **plan.identity(), "training_tree": self.training_tree_}
             seed, checkpoints = begin_training(
-                self.random_state, rows, identity, checkpoint, resume, checkpoint_minutes, checkpoint_epochs
+                self.random_state, rows, identity, checkpoint, resume, checkpoint_minutes, checkpoint_epochs, ranks
             )
             standardize = choose_standardization(self.standardize, rows, self.sample_shape_)
             self.standardizer_ = Standardizer.fit(rows, standardize, unit_free=self.density_unit != "data")
             names = getattr(self, "feature_names_in_", [f"x{column}" for column in range(self.n_features_in_)])
             warn_of_lonely_rows(self.standardizer_.lonely, names)
             samples = self.standardizer_.apply(rows) if plan.window_rows is None else None
-            data = self._read_data(samples)
+            data = self._read_data(samples, ranks)
             tree = None if data is None else data.dc_tree
             neighbours = self._find_neighbours(data)
-            results = train(self._training_job(), rows, samples, tree, neighbours, plan, device, seed, checkpoints)
+            job = self._training_job(ranks)
+            results = train(job, rows, samples, tree, neighbours, plan, device, seed, checkpoints)
             self.networks_ = [result.network.to("cpu") for result in results]
             self.history_ = [record for result in results for record in result.history]
             self.n_iter_ = len(self.history_)
-            self.embedding_ = self._embedder().embed(rows, share=share_of(len(rows)))
-            gather_shares(self.embedding_)
-            points, where = self.embedding_.astype(np.float64), tree_device(self.device)
-            rule = self.rule()
-            found = cluster(points, rule, data=data, settled=self.settled_, n_jobs=self.n_jobs, device=where)
-            self.set_clustering(found)
+            self.embedding_ = self._embedder().embed(rows, share=ranks.share_of(len(rows)))
+            ranks.gather_shares(self.embedding_)
+            self._cluster_points(self.embedding_.astype(np.float64), ranks, data, settled=self.settled_)
         warn_of_noise(self.clustering_)
         return self
 
@@ -367,12 +368,16 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
 
         write_onnx(path, self.standardizer_, self.networks_, self.sample_shape_, self._network_shape())
 
-    def _read_data(self, samples: SingleArray | None) -> DataTree | None:
+    def _read_data(self, samples: SingleArray | None, ranks: Ranks) -> DataTree | None:
         """The density tree of the data; none where training follows trees of batches."""
         if samples is None or self.training_tree_ != "complete" or not (self.density_weight or self.background_noise):
             return None
         logger.info("Building the density tree of the data.")
-        return read_data(samples, self.rule(), n_jobs=self.n_jobs, device=tree_device(self.device))
+        where = tree_device(self.device)
+        spanning = minimum_spanning_tree(samples, self.min_samples, n_jobs=self.n_jobs, device=where, ranks=ranks)
+        tree = DataTree.from_spanning_tree(samples, spanning)
+        background, clear = ranks.from_first(lambda: read_data(tree, self.rule(), self.n_jobs))
+        return replace(tree, background=background, clear=clear)
 
     def _find_neighbours(self, data: DataTree | None) -> AnyArray | None:
         """The neighbours of each row on which the embedding settles; none where it does not."""
@@ -382,7 +387,7 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         logger.info("Searching the neighbours of each row.")
         return find_neighbours(data.samples, NEIGHBOURS, n_jobs=self.n_jobs, device=tree_device(self.device))
 
-    def _training_job(self) -> TrainingJob:
+    def _training_job(self, ranks: Ranks) -> TrainingJob:
         return TrainingJob(
             network=self.network,
             sample_shape=self._network_shape(),
@@ -402,6 +407,7 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
             standardize=self.standardizer_.apply,
             callbacks=(*map(as_callback, self.callbacks), *verbosity_callbacks(self.verbose)),
             n_jobs=self.n_jobs,
+            ranks=ranks,
         )
 
     def check_parameters(self) -> torch.device:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, Literal, Self, overload
 
@@ -14,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from shade._base.arrays import FloatArray, IntArray, SingleArray
 from shade._base.extras import need
 from shade._base.parallel import tree_device
+from shade._base.ranks import Ranks
 from shade._base.validation import Choice, Real, Rule, Whole, check_parameter
 from shade.clustering.assignment import (
     Attachment,
@@ -23,11 +25,13 @@ from shade.clustering.assignment import (
     score_new_points,
     strengths_of_new_points,
 )
-from shade.clustering.clustering import Clustering, attach, recluster
+from shade.clustering.clustering import Clustering, attach, cluster, recluster
 from shade.clustering.links import follow_links
 from shade.clustering.rule import ClusterRule
 from shade.clustering.structure_tree import SELECTIONS, StructureTree
+from shade.density.data_tree import DataTree
 from shade.density.dc_tree import DCTree
+from shade.density.grouped_tree import TreeOfRows, tree_of_rows
 from shade.metrics.explanation import Explanation, explain_labels
 
 if TYPE_CHECKING:
@@ -287,6 +291,23 @@ class TreeClusteringMixin:
         return ClusterRule(
             self.min_samples, self.selection, self.min_cluster_size, self.background_noise, self.between_noise
         )
+
+    def _cluster_points(
+        self, points: FloatArray, ranks: Ranks, data: DataTree | None = None, *, settled: bool = False
+    ) -> None:
+        """Cluster points. All ranks build the trees, rank 0 chooses the clusters and sends them to the others.
+
+        The choice can depend on the last bit of a number, in which machines of different types differ.
+        """
+
+        def choose(tree_of: TreeOfRows) -> Clustering:
+            found = cluster(points, self.rule(), data=data, settled=settled, n_jobs=self.n_jobs, tree_of=tree_of)
+            found.flat  # noqa: B018  # computed now, so that it is sent as well
+            return found
+
+        where = tree_device(self.device)
+        tree_of = partial(tree_of_rows, points, self.min_samples, n_jobs=self.n_jobs, device=where, ranks=ranks)
+        self.set_clustering(ranks.lead(choose, tree_of))
 
     def set_clustering(self, clustering: Clustering) -> None:
         """Take over a clustering of the points of this estimator: all attributes follow it."""

@@ -21,7 +21,7 @@ import torch
 
 from shade._base.errors import CheckpointError, ShadeWarning
 from shade._base.files import write_whole
-from shade._base.ranks import bytes_from_first, rank_and_world
+from shade._base.ranks import ALONE, Ranks
 
 FORMAT = 1
 DESCRIPTION = "shade_checkpoint"  # the entry of the file's header that holds everything but tensors
@@ -136,12 +136,14 @@ class Checkpoint:
 class Checkpoints:
     """Writes a checkpoint when one is due; `found` is the one that training goes on from.
 
-    Networks that train side by side share it.
+    Networks that train side by side share it. Of several ranks, which are all in the same state, one writes.
     """
 
-    def __init__(self, schedule: Schedule, identity: dict[str, Any], found: Checkpoint | None = None) -> None:
+    def __init__(
+        self, schedule: Schedule, identity: dict[str, Any], found: Checkpoint | None = None, *, writes: bool = True
+    ) -> None:
         self.schedule = schedule
-        self.writes = rank_and_world()[0] == 0  # all ranks are in the same state
+        self.writes = writes
         self.identity = identity
         self.states: dict[int, TrainState] = {} if found is None else dict(enumerate(found.states))
         self._writing = threading.Lock()
@@ -268,14 +270,11 @@ def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
     write_whole(path, safetensors.torch.save(tensors, {DESCRIPTION: json.dumps(description)}))
 
 
-def read_checkpoint(path: Path) -> Checkpoint:
+def read_checkpoint(path: Path, ranks: Ranks = ALONE) -> Checkpoint:
     """Read a checkpoint, of which rank 0 has the file; nothing in it is executed."""
-    data = b""
-    if rank_and_world()[0] == 0:
-        if not path.is_file():
-            raise CheckpointError(f"There is no checkpoint {path} to resume from.")
-        data = path.read_bytes()
-    data = bytes_from_first(data)
+    if ranks.first and not path.is_file():
+        raise CheckpointError(f"There is no checkpoint {path} to resume from.")
+    data = ranks.from_first(path.read_bytes)
     try:
         length = int.from_bytes(data[:8], "little")
         description = json.loads(json.loads(data[8 : 8 + length])["__metadata__"][DESCRIPTION])

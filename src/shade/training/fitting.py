@@ -18,7 +18,7 @@ from torch import nn
 from shade._base.arrays import AnyArray, SingleArray
 from shade._base.errors import MemoryBudgetError, TrainingError
 from shade._base.parallel import count_threads, run_together, training_threads
-from shade._base.ranks import bytes_from_first, rank_and_world
+from shade._base.ranks import ALONE, Ranks
 from shade._base.seeds import draw_seed, spawn_seeds
 from shade.data.fingerprint import fingerprint
 from shade.density.dc_tree import DCTree
@@ -66,6 +66,8 @@ class TrainingJob:
         Makes standardised samples of rows.
     callbacks : tuple of Callback
     n_jobs : int, optional
+    ranks : Ranks
+        The processes that train together.
     """
 
     network: Sequence[int] | str | nn.Module
@@ -77,6 +79,7 @@ class TrainingJob:
     standardize: Callable[[Any], SingleArray]
     callbacks: tuple[Callback, ...] = ()
     n_jobs: int | None = None
+    ranks: Ranks = ALONE
 
     @property
     def mean_edge(self) -> bool:
@@ -94,6 +97,7 @@ def plan_training(
     batch_size: int,
     min_samples: int,
     epochs: int,
+    ranks: Ranks = ALONE,
 ) -> tuple[FitPlan, str]:
     """How the rows come to training, and which tree it follows: "batch" or "complete".
 
@@ -107,7 +111,7 @@ def plan_training(
         )
         return found, tree
 
-    check_world(len(rows), batch_size, min_samples)
+    check_count(ranks, len(rows), batch_size, min_samples)
     if tree != "auto":
         return plan(tree)
     if tree_is_bearable(rows.shape, epochs, device):
@@ -124,13 +128,15 @@ def begin_training(
     resume: str | PathLike[str] | bool | None,
     minutes: float | None,
     epochs: int | None,
+    ranks: Ranks = ALONE,
 ) -> tuple[int, Checkpoints | None]:
     """The seed, and the checkpoints if any are wanted; where training goes on from one, the seed is its."""
-    seed = int(bytes_from_first(str(draw_seed(random_state)).encode()))
+    drawn = draw_seed(random_state)  # by all ranks, so that their generators stay alike
+    seed = ranks.from_first(lambda: drawn)
     if checkpoint is None and not resume:
         return seed, None
     identity = {"parameters": dict(parameters), "data": fingerprint(rows), "seed": seed}
-    checkpoints = open_checkpoints(checkpoint, resume, minutes, epochs, identity)
+    checkpoints = open_checkpoints(checkpoint, resume, minutes, epochs, identity, ranks)
     return checkpoints.identity["seed"], checkpoints
 
 
@@ -166,12 +172,12 @@ def tree_is_bearable(shape: tuple[int, ...], epochs: int, device: torch.device) 
     return entries <= max(FEW_PAIRED_ENTRIES, epochs * an_epoch) or choose_algorithm(*shape) == "kd_tree"
 
 
-def check_world(n_rows: int, batch_size: int, min_samples: int) -> None:
+def check_count(ranks: Ranks, n_rows: int, batch_size: int, min_samples: int) -> None:
     """Refuse more processes than there are batches, as each finds by itself: some would have nothing to train on."""
-    world, batches = rank_and_world()[1], len(batch_starts(n_rows, batch_size, min_samples))
-    if world > batches:
+    batches = len(batch_starts(n_rows, batch_size, min_samples))
+    if ranks.count > batches:
         raise TrainingError(
-            f"There are {world} processes for {n_rows:,} rows, which make {batches} "
+            f"There are {ranks.count} processes for {n_rows:,} rows, which make {batches} "
             f"{'batch' if batches == 1 else 'batches'} of {batch_size}: start {batches} at most, or use a smaller "
             "'batch_size'."
         )
@@ -182,9 +188,8 @@ def make_trainer(
 ) -> Callable[..., Trainer]:
     """Training with all rows in memory, on targets from the tree, or from a tree of each batch if it is None."""
     mean_edge, settings = job.mean_edge, job.settings
-    several = rank_and_world()[1] > 1
     on_device = torch.from_numpy(samples).reshape(len(samples), *job.sample_shape).to(device)
-    if device.type == "cuda" and settings.batch_size <= MOST_BATCH_ROWS_ON_CUDA and not several:
+    if device.type == "cuda" and settings.batch_size <= MOST_BATCH_ROWS_ON_CUDA and job.ranks.count == 1:
         from shade.density.device_targets import device_targets_of_batches, device_targets_of_tree
         from shade.training.cuda_trainer import CudaTrainer
 
@@ -196,7 +201,8 @@ def make_trainer(
         targets = targets_of_batches(samples, settings.smallest_batch, mean_edge=mean_edge)
     else:
         targets = targets_of_tree(tree, mean_edge=mean_edge)
-    return partial(GroupTrainer if several else Trainer, samples=on_device, targets=targets)
+    kind = partial(GroupTrainer, ranks=job.ranks) if job.ranks.count > 1 else Trainer
+    return partial(kind, samples=on_device, targets=targets)
 
 
 def make_stream_trainer(job: TrainingJob, rows: Any, plan: FitPlan, device: torch.device) -> Callable[..., Trainer]:
@@ -208,7 +214,7 @@ def make_stream_trainer(job: TrainingJob, rows: Any, plan: FitPlan, device: torc
         partial(targets_of_batches, min_samples=job.settings.smallest_batch, mean_edge=job.mean_edge),
     )
     nothing = torch.empty(0, *job.sample_shape, device=device)
-    kind = StreamGroupTrainer if rank_and_world()[1] > 1 else StreamTrainer
+    kind = partial(StreamGroupTrainer, ranks=job.ranks) if job.ranks.count > 1 else StreamTrainer
     return partial(kind, samples=nothing, targets=None, rows=streamed)
 
 
@@ -223,9 +229,7 @@ def train_networks(
 
     A network trains on one thread in either case, so that its weights are the same.
     """
-    callbacks = list(job.callbacks)
-    if rank_and_world()[0] > 0:
-        callbacks = []
+    callbacks = list(job.callbacks) if job.ranks.first else []
     seeds = spawn_seeds(seed, job.n_networks)
     watched = [[callback.of_network(member, len(seeds)) for callback in callbacks] for member in range(len(seeds))]
 

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from shade._base.arrays import IntArray, SingleArray
-from shade._base.ranks import copy_from_first, rank_and_world, sum_tensors
+from shade._base.ranks import ALONE, Ranks
 from shade.training.batches import Batch, compute_ahead, prepare_batch
 from shade.training.stream_trainer import StreamedRows, Window
 from shade.training.trainer import Trainer
@@ -35,11 +35,12 @@ class GroupTrainer(Trainer):
     """The same training as `Trainer`, with several batches a step: as many as there are ranks, if not told."""
 
     batches_per_step: int = 0
+    ranks: Ranks = ALONE
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.batches_per_step = self.batches_per_step or rank_and_world()[1]
-        copy_from_first([*self.network.state_dict().values()])
+        self.batches_per_step = self.batches_per_step or self.ranks.count
+        self.ranks.copy_from_first([*self.network.state_dict().values()])
 
     def open_stream(self) -> Generator[Step, None, None]:
         """Steps with this rank's batches."""
@@ -65,20 +66,20 @@ class GroupTrainer(Trainer):
             (loss * (len(batch.rows) / step.n_rows)).backward()  # type: ignore[no-untyped-call]
             sums += losses.detach() * len(batch.rows)
         gradients = [parameter.grad for parameter in self.network.parameters() if parameter.grad is not None]
-        sum_tensors([*gradients, sums])
+        self.ranks.sum_tensors([*gradients, sums])
         self.optimizer.step()
-        copy_from_first([*self.network.buffers()])
+        self.ranks.copy_from_first([*self.network.buffers()])
         return sums, step.n_rows
 
     def agree(self, stop: bool) -> bool:
         """What the callbacks of rank 0 wish; the other ranks have none."""
         wish = torch.tensor([int(stop)], device=self.samples.device)
-        copy_from_first([wish])
+        self.ranks.copy_from_first([wish])
         return bool(wish.item())
 
     def _prepare_step(self, batches: list[IntArray]) -> Step:
-        rank, world = rank_and_world()
-        own = [prepare_batch(rows, self.targets, self.samples.device) for rows in batches[rank::world]]
+        shared = batches[self.ranks.rank :: self.ranks.count]
+        own = [prepare_batch(rows, self.targets, self.samples.device) for rows in shared]
         return Step(own, sum(len(rows) for rows in batches))
 
 
@@ -107,7 +108,7 @@ class StreamGroupTrainer(GroupTrainer):
     def draw_epoch(self, done: int) -> list[Any]:
         """The rounds of an epoch, less the steps already taken."""
         windows = self.rows.shuffle(self.settings, self.random)
-        rank, world = rank_and_world()
+        rank, world = self.ranks.rank, self.ranks.count
         rounds = []
         for start in range(0, len(windows), world):
             side_by_side = windows[start : start + world]

@@ -12,7 +12,7 @@ import numpy as np
 from torch import nn
 
 from shade._base.errors import CheckpointError
-from shade._base.ranks import bytes_from_first, rank_and_world
+from shade._base.ranks import ALONE, Ranks
 from shade._base.validation import Real, Whole, check_parameter
 from shade.training.checkpoints import Checkpoint, Checkpoints, Schedule, read_checkpoint
 
@@ -31,6 +31,7 @@ def open_checkpoints(
     minutes: float | None,
     epochs: int | None,
     identity: Mapping[str, Any],
+    ranks: Ranks = ALONE,
 ) -> Checkpoints:
     """The checkpoints that the arguments of `fit` ask for; one of `checkpoint` and `resume` is given.
 
@@ -43,12 +44,12 @@ def open_checkpoints(
     source = None if not resume else Path(fspath(checkpoint if resume is True else resume))  # type: ignore[arg-type]
     target = source if checkpoint is None else Path(fspath(checkpoint))
     schedule = Schedule(target, minutes, epochs)  # type: ignore[arg-type]
-    _check_schedule(schedule)
-    if source is None or (resume is True and not bytes_from_first(b"there" if source.exists() else b"")):
-        return Checkpoints(schedule, wanted)
-    found = read_checkpoint(source)
+    _check_schedule(schedule, ranks)
+    if source is None or (resume is True and not ranks.from_first(source.exists)):
+        return Checkpoints(schedule, wanted, writes=ranks.first)
+    found = read_checkpoint(source, ranks)
     _check_same(source, found, wanted)
-    return Checkpoints(schedule, {**wanted, "seed": found.identity["seed"]}, found)
+    return Checkpoints(schedule, {**wanted, "seed": found.identity["seed"]}, found, writes=ranks.first)
 
 
 def check_intervals(minutes: object, epochs: object) -> None:
@@ -58,9 +59,9 @@ def check_intervals(minutes: object, epochs: object) -> None:
     check_parameter("checkpoint_epochs", epochs, Whole(1, optional=True), "fit")
 
 
-def _check_schedule(schedule: Schedule) -> None:
+def _check_schedule(schedule: Schedule, ranks: Ranks) -> None:
     check_intervals(schedule.minutes, schedule.epochs)
-    if rank_and_world()[0] == 0 and not schedule.path.parent.is_dir():
+    if ranks.first and not schedule.path.parent.is_dir():
         raise CheckpointError(f"The checkpoint {schedule.path} cannot be written: there is no such folder.")
 
 
