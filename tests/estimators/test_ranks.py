@@ -52,6 +52,8 @@ def test_torchrun_restarts_a_fit_from_its_checkpoint(tmp_path: Path) -> None:
     ("launcher", "variables"),
     [
         (("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"), {}),
+        ((), {"RANK": "1"}),
+        ((), {"RANK": "1", "WORLD_SIZE": "1"}),
     ],
 )
 def test_the_command_line_writes_once(launcher: tuple[str, ...], variables: dict[str, str], tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from contextlib import nullcontext
 from pathlib import Path
@@ -12,6 +11,7 @@ import typer
 
 from shade._base.errors import CheckpointError, DataError, DeviceError, MemoryBudgetError, OutputError, ShadeError
 from shade._base.memory import format_memory, parse_memory
+from shade._base.ranks import find_ranks
 from shade.cli.arguments import DataArgument, FolderOption, JsonOption, OverwriteOption, QuietOption
 from shade.cli.exit_codes import UsageError
 from shade.cli.messages import Messages
@@ -37,7 +37,7 @@ def fit(
     **options: Any,
 ) -> None:
     """Train on data, cluster it, and write the model, labels, embedding, summary and report into a folder."""
-    first = os.environ.get("RANK", "0") == "0"  # of the processes that torchrun starts, one speaks and writes
+    first = find_ranks().first  # of the processes that torchrun starts, one prints messages and writes the results
     messages = Messages(quiet=quiet or not first)
     place = new_folder(output, overwrite=overwrite) if first else nullcontext(None)
     with place as folder, messages.warnings_as_lines():
