@@ -6,7 +6,7 @@ import pytest
 from shade.clustering.clustering import FEW_COLUMNS, read_data
 from shade.clustering.rule import ClusterRule
 from shade.density import minimum_spanning_tree
-from shade.density.data_tree import DataTree
+from shade.density.data_tree import DataClusters, DataTree
 from tests.clustering.test_background import groups_and_noise
 
 
@@ -16,12 +16,12 @@ def blobs(deviation: float, columns: int, n_blobs: int = 5) -> np.ndarray:
     return (centres + deviation * np.random.default_rng(0).normal(size=centres.shape)).astype(np.float32)
 
 
-def read(samples: np.ndarray) -> tuple[np.ndarray, bool]:
+def read(samples: np.ndarray) -> tuple[np.ndarray, DataClusters | None]:
     return read_data(DataTree.from_spanning_tree(samples, minimum_spanning_tree(samples)), ClusterRule())
 
 
 def is_clear(samples: np.ndarray) -> bool:
-    return read(samples)[1]
+    return read(samples)[1] is not None
 
 
 @pytest.mark.parametrize(("deviation", "expected"), [(0.2, True), (0.8, True), (2.5, False)])
@@ -46,6 +46,7 @@ def test_few_columns_always_are(columns: int) -> None:
 
 def test_background_does_not_hide_them() -> None:
     X, noise = groups_and_noise(10, 60)
-    background, clear = read(X.astype(np.float32))
+    background, clusters = read(X.astype(np.float32))
     assert np.array_equal(background, noise)
-    assert clear
+    assert clusters is not None
+    assert (clusters.labels[noise] == -1).all()

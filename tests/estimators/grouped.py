@@ -19,7 +19,7 @@ def with_groups(model: Model, groups: np.ndarray) -> Model:
     """The same model with groups; −1 is background."""
     known = model.clustering_
     spanning = grouped_spanning_tree(partial(tree_of_rows, known.points, known.rule.min_samples), groups)
-    shown = Shown(groups, np.zeros(len(groups), np.bool_))
+    shown = Shown(groups, np.zeros(len(groups), np.bool_), decides=bool(groups.max() > 0))
     other = model.recluster()
     tree = DCTree.from_spanning_tree(spanning)
     other.set_clustering(replace(known, dc_tree=tree, links=links_of(spanning), shown=shown))

@@ -1,4 +1,4 @@
-"""SHADE where the clusters of the data are clear and tell more than those of an embedding that is hardly trained."""
+"""SHADE where the clusters of the data are clear, whatever an embedding that is hardly trained shows."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -78,9 +78,16 @@ def test_data_with_many_columns_decides_only_where_its_clusters_are_clear(deviat
     assert (adjusted_rand_score(truth, model.labels_) > 0.97) == clear
 
 
-def test_one_cloud_has_no_clusters_of_its_own() -> None:
-    cloud = np.random.default_rng(0).normal(size=(300, 2))
-    assert not SHADE(**QUICK).fit(cloud).clustering_.shown.decides
+@pytest.mark.parametrize("columns", [2, 4])
+def test_one_cloud_of_few_columns_is_one_cluster_whatever_the_embedding(columns: int, tmp_path: Path) -> None:
+    cloud = np.random.default_rng(0).normal(size=(300, columns))
+    model = SHADE(**QUICK).fit(cloud)
+    assert model.clustering_.shown.decides == (columns == 2)
+    if columns == 2:
+        assert model.n_clusters_ == 1
+        assert model.recluster(n_clusters=2).n_clusters_ == 2
+        model.save(tmp_path / "model.shade")
+        assert np.array_equal(shade.load(tmp_path / "model.shade").labels_, model.labels_)
 
 
 def test_another_number_of_clusters_leaves_no_more_noise(fitted: Fitted) -> None:

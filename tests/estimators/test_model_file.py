@@ -230,7 +230,7 @@ def test_a_file_of_the_first_format_keeps_loading() -> None:
     assert all(len(set(odd[loaded.labels_ == label])) == 1 for label in range(loaded.n_clusters_))
     assert np.allclose(loaded.transform(X), loaded.embedding_, rtol=1e-5)
     assert loaded.n_networks == loaded.n_networks_ == 2
-    assert (loaded.training_tree_, loaded.settled_) == ("complete", True)
+    assert (loaded.training_tree_, loaded.settled_) == ("complete", False)
 
 
 def test_parameters_that_came_later_keep_their_defaults(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from shade import SHADE, DCTreeClustering
 from shade._base.errors import DeviceError, ShadeWarning
 from shade.data import make_three_clusters
 from shade.training import EarlyStopping
-from shade.training.fitting import count_networks
+from shade.training.fitting import count_epochs, count_networks
 from tests.data_files import load_or_skip
 from tests.unmeasured import unmeasured
 
@@ -141,6 +141,21 @@ def test_documented_defaults_are_those_of_the_code_and_the_papers_settings_are_p
 def test_small_data_has_more_networks(shape: tuple[int, ...], networks: int) -> None:
     assert count_networks(None, shape) == networks
     assert count_networks(3, shape) == 3
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "epochs"), [(100, 50), (10_000, 50), (20_000, 25), (70_000, 7), (10**6, 1), (10**8, 1)]
+)
+def test_large_data_has_fewer_epochs(n_rows: int, epochs: int) -> None:
+    assert count_epochs(None, n_rows, 250) == epochs
+    assert count_epochs(3, n_rows, 250) == 3
+
+
+def test_epochs_that_were_chosen_are_in_the_history() -> None:
+    X = np.random.default_rng(0).normal(size=(60, 4))
+    model = SHADE(network=(8,), embedding_size=2, n_networks=1, random_state=0).fit(X)
+    assert model.epochs is None
+    assert model.n_iter_ == len(model.history_) == 50
 
 
 def test_how_many_networks_there_are_is_kept(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from shade.clustering.selection import (
 )
 from shade.clustering.split_test import SplitTest
 from shade.clustering.structure_tree import StructureTree, make_test
-from shade.density.data_tree import DataTree
+from shade.density.data_tree import DataClusters, DataTree
 from shade.density.dc_tree import DCTree
 from shade.density.dimension import dimension_of_rows
 from shade.density.grouped_tree import TreeOfRows, grouped_spanning_tree, tree_of_rows
@@ -45,10 +45,13 @@ class Shown:
         groups.
     outside : ndarray of bool of shape (n_samples,)
         Rows that lie between those clusters of the data.
+    decides : bool
+        Whether the clusters are those of the data.
     """
 
     groups: IntArray
     outside: BoolArray
+    decides: bool = False
 
     @classmethod
     def nothing(cls, n: int) -> Shown:
@@ -59,11 +62,6 @@ class Shown:
     def background(self) -> BoolArray:
         """Rows that are noise whatever the tree of the points says."""
         return self.groups < 0
-
-    @property
-    def decides(self) -> bool:
-        """Whether the clusters are those of the data."""
-        return bool(self.groups.max() > 0)
 
 
 @dataclass(frozen=True)
@@ -189,7 +187,7 @@ def cluster(
         spanning = build(shown.groups)
         own = DataTree.from_spanning_tree(points, spanning)
     background = data.background if data is not None else look_for_background(own, rule, n_jobs)
-    if background is not None and background.any():
+    if background.any():
         shown, spanning = replace(shown, groups=np.where(background, -1, 0)), None
     spanning = spanning or build(shown.groups)
     links = links_of(spanning)
@@ -203,25 +201,22 @@ def cluster(
     else:
         dimension = dimension_of_rows(points, rows, n_jobs)
     found = Clustering(points, rule, dimension, DCTree.from_spanning_tree(spanning), links, shown, settled)
-    if data is None or not data.clear or rule.selection != "information":
+    if data is None or data.clusters is None or rule.selection != "information":
         return found
-    of_data = select_clusters(read_tree(data, rule, rows, n_jobs))
-    information = np.array([np.sum(flat.stability) for flat in (select_clusters(found.structure_tree), of_data)])
-    few = data.samples.shape[1] <= FEW_COLUMNS
-    if of_data.n_clusters < 2 or not (few or information[1] > information[0]):
+    information = float(select_clusters(found.structure_tree).stability.sum())
+    if data.samples.shape[1] > FEW_COLUMNS and information >= data.clusters.information:
         return found
-    labels = np.full(n, -1)
-    labels[rows] = of_data.labels
+    labels = data.clusters.labels
     groups = np.where(shown.background, -1, follow_links(labels, links))
-    shown = Shown(groups, (labels < 0) & (groups >= 0))
+    shown = Shown(groups, (labels < 0) & (groups >= 0), decides=True)
     return replace(found, dc_tree=DCTree.from_spanning_tree(build(groups, spanning)), shown=shown)
 
 
-def read_data(tree: DataTree, rule: ClusterRule, n_jobs: int | None = None) -> tuple[BoolArray, bool]:
-    """Look for a background in the density tree of the data, and see whether its clusters are clear."""
+def read_data(tree: DataTree, rule: ClusterRule, n_jobs: int | None = None) -> tuple[BoolArray, DataClusters | None]:
+    """The background of the data, and its clusters if these are clear, by the density tree of the data."""
     rule = rule.with_small_clusters
     background = look_for_background(tree, rule, n_jobs)
-    return background, has_clear_clusters(tree, background, rule, n_jobs)
+    return background, find_clear_clusters(tree, background, rule, n_jobs)
 
 
 def look_for_background(tree: DataTree, rule: ClusterRule, n_jobs: int | None) -> BoolArray:
@@ -232,20 +227,26 @@ def look_for_background(tree: DataTree, rule: ClusterRule, n_jobs: int | None) -
     return background if np.sum(~background) >= max(2, rule.min_samples) else np.zeros_like(background)
 
 
-def has_clear_clusters(data: DataTree, background: BoolArray, rule: ClusterRule, n_jobs: int | None) -> bool:
-    """Whether distances in the data tell its clusters: in few columns, or where two or more clusters lie far apart.
+def find_clear_clusters(
+    data: DataTree, background: BoolArray, rule: ClusterRule, n_jobs: int | None
+) -> DataClusters | None:
+    """The clusters of the data, if distances in it show them at least as well as distances in an embedding do.
 
-    They do if on average rows are by a clear gap closer to each other than to the next cluster.
+    They do in few columns, and where rows are on average by a clear gap closer to each other than to the next cluster.
     """
-    if data.samples.shape[1] <= FEW_COLUMNS:
-        return True
-    tree = read_tree(data, rule, np.flatnonzero(~background), n_jobs)
-    found, depth = select_clusters(tree), np.zeros(len(tree.order))
+    rows = np.flatnonzero(~background)
+    tree = read_tree(data, rule, rows, n_jobs)
+    found, depth = select_clusters(tree), np.zeros(len(rows))
     inside = found.labels >= 0
     own = found.labels[inside]
     distance = np.maximum(tree.leaving_distances()[inside], found.death[own])
     depth[inside] = np.log2(found.limit[own] / np.maximum(distance, tree.floor))
-    return found.n_clusters > 1 and bool(depth.mean() >= CLEAR_GAP)
+    clear = found.n_clusters > 1 and depth.mean() >= CLEAR_GAP
+    if not clear and data.samples.shape[1] > FEW_COLUMNS:
+        return None
+    labels = np.full(len(background), -1)
+    labels[rows] = found.labels
+    return DataClusters(labels, float(found.stability.sum()))
 
 
 def read_tree(tree: DataTree, rule: ClusterRule, rows: IntArray | None, n_jobs: int | None) -> StructureTree:

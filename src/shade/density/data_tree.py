@@ -5,10 +5,28 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from shade._base.arrays import AnyArray, BoolArray
+import numpy as np
+
+from shade._base.arrays import AnyArray, BoolArray, IntArray
 from shade.density.dc_tree import DCTree
 from shade.density.dimension import dimension_of_rows
 from shade.density.spanning_tree import SpanningTree
+
+
+@dataclass(frozen=True)
+class DataClusters:
+    """Clusters of the data.
+
+    Attributes
+    ----------
+    labels : ndarray of int of shape (n_samples,)
+        Cluster of each row; −1 for rows in none.
+    information : float
+        Total information of the clusters.
+    """
+
+    labels: IntArray
+    information: float
 
 
 @dataclass(frozen=True)
@@ -21,22 +39,22 @@ class DataTree:
         The standardised rows.
     spanning : SpanningTree
     dc_tree : DCTree
-    background : ndarray of bool of shape (n_samples,), optional
-        Rows of a sparse background, once it was looked for.
-    clear : bool
-        Whether distances in the data tell its clusters as well as an embedding does.
+    background : ndarray of bool of shape (n_samples,)
+        Rows of a sparse background; none before it was looked for.
+    clusters : DataClusters, optional
+        The clusters of the data, if they are clear.
     """
 
     samples: AnyArray
     spanning: SpanningTree
     dc_tree: DCTree
-    background: BoolArray | None = None
-    clear: bool = False
+    background: BoolArray
+    clusters: DataClusters | None = None
 
     @classmethod
     def from_spanning_tree(cls, samples: AnyArray, spanning: SpanningTree) -> DataTree:
         """The tree of rows whose spanning tree is known."""
-        return cls(samples, spanning, DCTree.from_spanning_tree(spanning))
+        return cls(samples, spanning, DCTree.from_spanning_tree(spanning), np.zeros(len(samples), np.bool_))
 
     @cached_property
     def dimension(self) -> float:

@@ -34,7 +34,7 @@ from shade.estimators.tree_estimator import CLUSTERING_RULES, TreeClusteringMixi
 from shade.training.autoencoders import check_network, shape_for_network
 from shade.training.callbacks import as_callback, verbosity_callbacks
 from shade.training.embedder import Embedder
-from shade.training.fitting import TrainingJob, begin_training, count_networks, plan_training, train
+from shade.training.fitting import TrainingJob, begin_training, count_epochs, count_networks, plan_training, train
 from shade.training.settling import NEIGHBOURS
 from shade.training.trainer import TrainSettings
 
@@ -50,7 +50,7 @@ RULES: dict[str, Rule] = {
     "reconstruction": Choice(("mean", "sum")),
     "standardize": Choice(("auto", "feature", "global", False)),
     "settle": Choice((True, False)),
-    "epochs": Whole(1),
+    "epochs": Whole(1, optional=True),
     "batch_size": Whole(2),
     "learning_rate": Real(0.0, inclusive=False),
     "reconstruction_weight": Real(0.0),
@@ -93,9 +93,9 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
     between_noise : bool, default=False
         Whether rows between clusters are noise, as in HDBSCAN. Otherwise they belong to the nearest cluster, with a
         lower probability, and only rows far outside of any cluster are noise.
-    epochs : int, default=100
-        Passes over the data.
-    batch_size : int, default=500
+    epochs : int, optional
+        Passes over the data. If None, as many as make 2,000 training steps, at least 1 and at most 50.
+    batch_size : int, default=250
         Number of rows per training step.
     learning_rate : float, default=1e-3
         Step size of the optimizer, Adam.
@@ -202,8 +202,8 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         settle: bool = True,
         background_noise: bool = True,
         between_noise: bool = False,
-        epochs: int = 100,
-        batch_size: int = 500,
+        epochs: int | None = None,
+        batch_size: int = 250,
         learning_rate: float = 1e-3,
         reconstruction_weight: float = 1.0,
         density_weight: float = 1.0,
@@ -278,6 +278,11 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         """
         with unchanged_on_error(self), process_group() as ranks:
             device = self.check_parameters()
+            if self.batch_size < self.min_samples:
+                raise ValueError(
+                    f"The 'batch_size' parameter of SHADE must be an int in the range [min_samples, inf), here "
+                    f"[{self.min_samples}, inf). Got {self.batch_size} instead."
+                )
             rows = check_samples(self, X, reset=True)
             self.n_networks_ = count_networks(self.n_networks, rows.shape)
             plan, self.training_tree_ = plan_training(
@@ -288,7 +293,6 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
                 embedding_columns=self.n_networks_ * self.embedding_size,
                 batch_size=self.batch_size,
                 min_samples=self.min_samples,
-                epochs=self.epochs * self.n_networks_,
                 ranks=ranks,
             )
             if isinstance(rows, RowSource):
@@ -305,7 +309,7 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
             data = self._read_data(samples, ranks)
             tree = None if data is None else data.dc_tree
             neighbours = self._find_neighbours(data)
-            job = self._training_job(ranks)
+            job = self._training_job(len(rows), ranks)
             results = train(job, rows, samples, tree, neighbours, plan, device, seed, checkpoints)
             self.networks_ = [result.network.to("cpu") for result in results]
             self.history_ = [record for result in results for record in result.history]
@@ -376,25 +380,25 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         where = tree_device(self.device)
         spanning = minimum_spanning_tree(samples, self.min_samples, n_jobs=self.n_jobs, device=where, ranks=ranks)
         tree = DataTree.from_spanning_tree(samples, spanning)
-        background, clear = ranks.from_first(lambda: read_data(tree, self.rule(), self.n_jobs))
-        return replace(tree, background=background, clear=clear)
+        background, clusters = ranks.from_first(lambda: read_data(tree, self.rule(), self.n_jobs))
+        return replace(tree, background=background, clusters=clusters)
 
     def _find_neighbours(self, data: DataTree | None) -> AnyArray | None:
         """The neighbours of each row on which the embedding settles; none where it does not."""
-        self.settled_ = bool(self.settle) and data is not None and not data.clear
+        self.settled_ = bool(self.settle) and data is not None and data.clusters is None
         if data is None or not self.settled_:
             return None
         logger.info("Searching the neighbours of each row.")
         return find_neighbours(data.samples, NEIGHBOURS, n_jobs=self.n_jobs, device=tree_device(self.device))
 
-    def _training_job(self, ranks: Ranks) -> TrainingJob:
+    def _training_job(self, n_rows: int, ranks: Ranks) -> TrainingJob:
         return TrainingJob(
             network=self.network,
             sample_shape=self._network_shape(),
             embedding_size=self.embedding_size,
             n_networks=self.n_networks_,
             settings=TrainSettings(
-                epochs=self.epochs,
+                epochs=count_epochs(self.epochs, n_rows, self.batch_size),
                 batch_size=self.batch_size,
                 smallest_batch=self.min_samples,
                 learning_rate=self.learning_rate,
@@ -415,11 +419,6 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         check_parameters(vars(self), RULES, "SHADE")
         validation.check_n_jobs(self.n_jobs, "SHADE")
         check_network(self.network)
-        if self.batch_size < self.min_samples:
-            raise ValueError(
-                f"The 'batch_size' parameter of SHADE must be an int in the range [min_samples, inf), here "
-                f"[{self.min_samples}, inf). Got {self.batch_size} instead."
-            )
         for callback in self.callbacks:
             as_callback(callback)
         return resolve_device(self.device)

@@ -117,6 +117,8 @@ def rule_of(description: Mapping[str, Any], parameters: Mapping[str, Any]) -> Cl
 def check_clusters(clustering: Clustering, stored: FlatClustering) -> None:
     """Check that the clusters, and all that is said of them and of the rows, are those that the tree gives."""
     groups = clustering.shown.groups
+    alone = groups.max() <= 0 and not clustering.shown.outside.any()
+    _require(clustering.shown.decides or alone, "there are groups of the data, which do not count")
     if clustering.shown.decides:
         enough = np.bincount(groups[groups >= 0]) >= clustering.structure_tree.test.smallest
         _require(enough & find_branches(clustering.structure_tree, groups)[1], "there are groups that are no branches")
@@ -195,6 +197,7 @@ def _check_description(description: Mapping[str, Any]) -> None:
     _require(description.get("training_tree") in trees, "the tree of training is neither of batches nor complete")
     settled = description.get("settled")
     _require(type(settled) is bool and (deep or not settled), "it does not say whether the embedding has settled")
+    _require(type(description.get("of_data")) is bool, "it does not say whether the clusters are those of the data")
 
 
 def _check_standardizer(mean: AnyArray, scale: AnyArray, features: int) -> None:

@@ -39,6 +39,7 @@ def contents_of(model: Any) -> ModelContents:
         "sample_shape": list(getattr(model, "sample_shape_", (model.n_features_in_,))),
         "training_tree": getattr(model, "training_tree_", None),
         "settled": clustering.settled,
+        "of_data": clustering.shown.decides,
         "history": getattr(model, "history_", []),
         "feature_names": list(getattr(model, "feature_names_in_", [])),
         "rule": {name: _plain(value) for name, value in asdict(clustering.rule).items()},
@@ -116,7 +117,7 @@ def restore(model: Any, contents: ModelContents) -> None:
         float(description["dimension"]),
         DCTree(**_part(arrays, "dc_tree.")),
         arrays["links"],
-        Shown(arrays["groups"], outside),
+        Shown(arrays["groups"], outside, description["of_data"]),
         description["settled"],
     )
     check_points(clustering)

@@ -34,10 +34,9 @@ from shade.training.resume import open_checkpoints
 from shade.training.settling import settle
 from shade.training.stream_trainer import StreamedRows, StreamTrainer
 
-# Work for a tree of all data, in columns times pairs of rows: a few seconds at once, and about as long as an epoch
-# takes for each epoch of each network.
-FEW_PAIRED_ENTRIES = 1e11
-PAIRED_ENTRIES_AN_EPOCH = {"cpu": 2e10, "cuda": 5e12}
+STEPS, MOST_EPOCHS = 2_000, 50  # of a network; more gain nothing once the embedding settles (docs/experiments.md)
+# Work for a tree of all data, in columns times pairs of rows, that is still done: a few minutes.
+MOST_PAIRED_ENTRIES = {"cpu": 4e12, "cuda": 1e15}
 SMALL_ROWS, SMALL_ENTRIES = 2_000, 1_000_000  # of data on which four networks train within seconds
 MOST_BATCH_ROWS_ON_CUDA = 4096  # a row of a batch's matrix is held by one program of a kernel
 
@@ -47,6 +46,11 @@ def count_networks(wanted: int | None, shape: tuple[int, ...]) -> int:
     if wanted is not None:
         return wanted
     return 4 if shape[0] <= SMALL_ROWS and math.prod(shape) <= SMALL_ENTRIES else 2
+
+
+def count_epochs(wanted: int | None, n_rows: int, batch_size: int) -> int:
+    """How many passes over the data are made: as many as asked for, or those of a fixed number of steps."""
+    return wanted or min(MOST_EPOCHS, max(1, round(STEPS * batch_size / n_rows)))
 
 
 @dataclass(frozen=True)
@@ -96,13 +100,9 @@ def plan_training(
     embedding_columns: int,
     batch_size: int,
     min_samples: int,
-    epochs: int,
     ranks: Ranks = ALONE,
 ) -> tuple[FitPlan, str]:
-    """How the rows come to training, and which tree it follows: "batch" or "complete".
-
-    `epochs` are those of all networks together.
-    """
+    """How the rows come to training, and which tree it follows: "batch" or "complete"."""
 
     def plan(tree: str) -> tuple[FitPlan, str]:
         complete = tree == "complete"
@@ -114,7 +114,7 @@ def plan_training(
     check_count(ranks, len(rows), batch_size, min_samples)
     if tree != "auto":
         return plan(tree)
-    if tree_is_bearable(rows.shape, epochs, device):
+    if tree_is_bearable(rows.shape, device):
         with suppress(MemoryBudgetError):
             return plan("complete")
     return plan("batch")
@@ -165,11 +165,10 @@ def train(
         return train_networks(job, make, neighbours, seed, checkpoints)
 
 
-def tree_is_bearable(shape: tuple[int, ...], epochs: int, device: torch.device) -> bool:
-    """Whether the tree of all data takes about as long as so many epochs at most."""
-    entries = float(shape[0]) ** 2 * shape[1]
-    an_epoch = PAIRED_ENTRIES_AN_EPOCH["cuda" if device.type == "cuda" else "cpu"]
-    return entries <= max(FEW_PAIRED_ENTRIES, epochs * an_epoch) or choose_algorithm(*shape) == "kd_tree"
+def tree_is_bearable(shape: tuple[int, ...], device: torch.device) -> bool:
+    """Whether the tree of all data takes a few minutes at most."""
+    most = MOST_PAIRED_ENTRIES["cuda" if device.type == "cuda" else "cpu"]
+    return float(shape[0]) ** 2 * shape[1] <= most or choose_algorithm(*shape) == "kd_tree"
 
 
 def check_count(ranks: Ranks, n_rows: int, batch_size: int, min_samples: int) -> None:
