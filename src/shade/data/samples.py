@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,6 +12,7 @@ from shade._base.arrays import AnyArray, BoolArray, FloatArray
 from shade._base.errors import DataError
 from shade._base.extras import need
 from shade._base.memory import check_room
+from shade._base.validation import Whole, check_choice, check_parameter
 
 MISSING = ("refuse", "mean", "drop-rows", "drop-columns")
 
@@ -78,18 +80,48 @@ class Samples:
         return replace(self, notes=(*self.notes, note))
 
 
-def resolve_missing(
-    samples: Samples, missing: str, means: FloatArray | None, memory: int | None, *, all_columns: bool = False
-) -> Samples:
-    """Refuse or mend rows with NaN or infinity, as asked; `means` are used instead of the data's own.
+@dataclass(frozen=True)
+class ReadOptions:
+    """The options of `read_samples`, which documents them."""
+
+    label: str | None
+    id: str | None
+    drop: Collection[str]
+    drop_non_numeric: bool
+    missing: str
+    means: FloatArray | None
+    columns: Sequence[str] | None
+    key: str | None
+    header: bool | None
+    delimiter: str | None
+    decimal: str
+    empty: Collection[str]
+    encoding: str
+    resize: tuple[int, int] | None
+    every: int
+    memory: int | None
+
+    def __post_init__(self) -> None:
+        check_choice("missing", self.missing, MISSING, "read_samples")
+        check_parameter("every", self.every, Whole(1), "read_samples")
+        if self.resize is not None and (len(self.resize) != 2 or min(self.resize) < 1):
+            found = "x".join(map(str, self.resize))
+            raise DataError(
+                f"Pictures are resized to a width and a height, such as --resize 64x48. Got {found} instead."
+            )
+
+
+def resolve_missing(samples: Samples, options: ReadOptions) -> Samples:
+    """Refuse, fill or drop NaN and infinity, as the option says.
 
     Rows that are read when they are used are checked then, unless they are to be mended, which takes all of them.
     """
+    missing = options.missing
     if samples.rows.dtype.kind != "f" or (missing == "refuse" and not samples.in_memory):
         return samples
     if not samples.in_memory:
         what = f"Mending {samples.source} with --missing {missing}"
-        check_room(2 * samples.rows.nbytes, memory, what, "Give more, or mend the file before.")
+        check_room(2 * samples.rows.nbytes, options.memory, what, "Give more, or mend the file before.")
     samples = samples.load()
     rows = samples.rows
     flat = rows.reshape(len(rows), -1)
@@ -99,7 +131,8 @@ def resolve_missing(
     places = f"{np.count_nonzero(bad_rows)} of {len(flat)} rows and {np.count_nonzero(bad_columns)} of "
     places = f"{counted(int(bad_columns.sum()), 'value')} in {places}{flat.shape[1]} columns"
     if missing == "refuse":
-        remedies = ("drop-rows",) if rows.ndim > 2 else ("mean", "drop-rows") if all_columns else MISSING[1:]
+        all_needed = options.columns is not None
+        remedies = ("drop-rows",) if rows.ndim > 2 else ("mean", "drop-rows") if all_needed else MISSING[1:]
         raise DataError(
             f"{samples.source} lacks {places} (empty, NaN or infinite){_worst(samples, bad_columns)}. Choose what to "
             f"do with them: {' or '.join(f'--missing {remedy}' for remedy in remedies)}."
@@ -114,7 +147,7 @@ def resolve_missing(
         raise DataError(f"{samples.source} lacks {places}. For images, --missing takes drop-rows only.")
     if missing == "drop-columns":
         return _drop_columns(samples, bad_columns > 0)
-    return _fill(samples, bad_columns, means).with_note(f"put the mean of the column in place of {places}")
+    return _fill(samples, bad_columns, options.means).with_note(f"put the mean of the column in place of {places}")
 
 
 def _count_missing(flat: AnyArray) -> tuple[BoolArray, AnyArray]:
