@@ -119,7 +119,7 @@ _ROWS = (
     ),
     DatasetInfo(
         "pendigits", 10992, 16, 10, "table", _UCI, _BY,
-        _uci("81/pen+based+recognition+of+handwritten+digits.zip"), "read_pendigits",
+        _uci("81/pen+based+recognition+of+handwritten+digits.zip"), "read_digits",
         "6822fc5c1a517bbceeadf21e1e21cbd215587fa4cc455c22d3d2f47654ba1ba7",
     ),
     DatasetInfo(
@@ -132,12 +132,12 @@ _ROWS = (
     ),
     DatasetInfo(
         "coil20", 1440, 16384, 20, "image", "Columbia University, CAVE", "research use",
-        (SourceFile(_COIL + "coil-20/coil-20-proc.zip"),), "read_coil20",
+        (SourceFile(_COIL + "coil-20/coil-20-proc.zip"),), "read_coil",
         "3b60e88784a0d3abf9f7070d317b1970425b17b2670789af7359e88c3a22b14e",
     ),
     DatasetInfo(
         "coil100", 7200, 49152, 100, "image", "Columbia University, CAVE", "research use",
-        (SourceFile(_COIL + "coil-100/coil-100.zip"),), "read_coil100",
+        (SourceFile(_COIL + "coil-100/coil-100.zip"),), "read_coil",
     ),
     DatasetInfo(
         "cmu_faces", 624, 960, 20, "image", _UCI, _BY, _uci("124/cmu+face+images.zip"), "read_cmu_faces",
@@ -145,7 +145,7 @@ _ROWS = (
     ),
     DatasetInfo(
         "optdigits", 5620, 64, 10, "image", _UCI, _BY,
-        _uci("80/optical+recognition+of+handwritten+digits.zip"), "read_optdigits",
+        _uci("80/optical+recognition+of+handwritten+digits.zip"), "read_digits",
         "cee62694211a0e8c59162b096dc1121482c879fa4bb56c48a3c9fa89d283fb85",
     ),
     DatasetInfo(
