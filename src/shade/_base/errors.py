@@ -58,9 +58,9 @@ def told_as(kind: type[ShadeError], what: str, *errors: type[BaseException]) -> 
 
 
 def one_line(error: BaseException) -> str:
-    """What an error says, in one line of at most 200 characters without a full stop."""
+    """What an error says, in one line of at most 400 characters without a full stop."""
     text = getattr(error, "strerror", None) or str(error)
-    return " ".join(text.split()).removesuffix(".")[:200]
+    return " ".join(text.split()).removesuffix(".")[:400]
 
 
 @contextmanager

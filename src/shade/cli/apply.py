@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shade._base.errors import DataError, ModelFileError, ShadeError
+from shade._base.errors import DataError, ModelFileError, ShadeError, told_as
 from shade.cli.arguments import (
     DataArgument,
     JsonOption,
@@ -91,8 +90,6 @@ def recluster(
     quiet: QuietOption = False,
 ) -> None:
     """Choose other clusters from the tree of a model, without training again."""
-    from contextlib import nullcontext
-
     from shade.data.samples import counted
 
     asked = {
@@ -136,21 +133,13 @@ def load_model(path: Path) -> Any:
     """Load a model file, or the one in a folder of results."""
     from shade.estimators.loading import load
 
-    try:
+    with told_as(ModelFileError, f"{path} cannot be read", OSError):
         return load(path)
-    except OSError as error:
-        raise ModelFileError(f"{path} cannot be read: {error.strerror or error}.") from None
 
 
-@contextmanager
-def blaming(source: str) -> Iterator[None]:
-    """Tell in one line which data does not fit a model, and why."""
-    try:
-        yield
-    except ShadeError:
-        raise
-    except ValueError as error:
-        raise DataError(f"{source}: {error}") from None
+def blaming(source: str) -> AbstractContextManager[None]:
+    """Report in one line which data does not fit a model, and why."""
+    return told_as(DataError, source, ValueError)
 
 
 def read_for(model: Any, data: str, options: dict[str, Any], messages: Messages) -> Samples:

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shade._base.errors import CheckpointError, DataError, DeviceError, MemoryBudgetError, OutputError, ShadeError
+from shade._base.errors import (
+    CheckpointError,
+    DataError,
+    DeviceError,
+    MemoryBudgetError,
+    OutputError,
+    ShadeError,
+    told_as,
+)
 from shade._base.memory import format_memory, parse_memory
 from shade.cli.arguments import DataArgument, FolderOption, JsonOption, OverwriteOption, QuietOption
 from shade.cli.exit_codes import UsageError
@@ -74,9 +82,8 @@ def read_and_tell(data: str, options: dict[str, Any], messages: Messages) -> Sam
 
     messages.say(f"reading {'standard input' if data == '-' else data}")
     try:
-        samples = read_samples(data, **options)
-    except OSError as error:
-        raise DataError(f"{data} cannot be read: {error.strerror or error}.") from None
+        with told_as(DataError, f"{data} cannot be read", OSError):
+            samples = read_samples(data, **options)
     except MemoryBudgetError as error:
         raise MemoryBudgetError(in_options(str(error))) from None
     shape = " x ".join(map(str, samples.shape[1:]))

@@ -48,9 +48,7 @@ class Messages:
             logger.setLevel(level)
 
     def progress(self) -> Any:
-        """A callback that shows how far training is: a bar on a terminal, a few lines elsewhere."""
-        from shade.cli.progress import TrainingBar, TrainingLines
+        """A callback that shows how far training is."""
+        from shade.cli.progress import TrainingProgress
 
-        console = self.console
-        moving = console.is_terminal and not console.is_dumb_terminal
-        return TrainingBar(console) if moving else TrainingLines(self.say)
+        return TrainingProgress(self)

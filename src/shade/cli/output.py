@@ -9,11 +9,11 @@ import os
 import shutil
 import sys
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shade._base.errors import OutputError
+from shade._base.errors import OutputError, told_as
 from shade._base.result_folder import MODEL_NAME
 
 if TYPE_CHECKING:
@@ -43,15 +43,9 @@ def new_folder(path: Path, *, overwrite: bool, names: Collection[str] = RESULT_N
         raise
 
 
-@contextmanager
-def writing(path: Path) -> Iterator[None]:
-    """Tell in one line what cannot be written and why."""
-    try:
-        yield
-    except OutputError:
-        raise
-    except OSError as error:
-        raise OutputError(f"{path} cannot be written: {error.strerror or error}.") from None
+def writing(path: Path) -> AbstractContextManager[None]:
+    """Report in one line what cannot be written and why."""
+    return told_as(OutputError, f"{path} cannot be written", OSError)
 
 
 def write_table(columns: Mapping[str, AnyArray], path: Path | None) -> None:
