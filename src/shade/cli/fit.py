@@ -134,12 +134,13 @@ def _tell_of_checkpoint(checkpoint: Path, messages: Messages, before: int = 0) -
 def _train(samples: Samples, parameters: dict[str, Any], fitting: dict[str, Any], messages: Messages) -> SHADE:
     """Fit with progress; what is wrong with parameters is told apart from what is wrong with the data."""
     messages.say("loading torch")
+    from shade.cli.progress import TrainingProgress
     from shade.estimators.shade import SHADE
     from shade.training.resume import check_intervals
 
     checkpoint, resume = fitting["checkpoint"], fitting["resume"]
     try:
-        progress = None if messages.quiet else messages.progress()
+        progress = None if messages.quiet else TrainingProgress(messages)
         model = SHADE(**parameters, callbacks=() if progress is None else (progress,))
         model.check_parameters()
         check_intervals(fitting["checkpoint_minutes"], fitting["checkpoint_epochs"])

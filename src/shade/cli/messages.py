@@ -7,7 +7,7 @@ import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -46,9 +46,3 @@ class Messages:
         finally:
             logger.removeHandler(handler)
             logger.setLevel(level)
-
-    def progress(self) -> Any:
-        """A callback that shows how far training is."""
-        from shade.cli.progress import TrainingProgress
-
-        return TrainingProgress(self)

@@ -28,34 +28,16 @@ ZARR_FILES = (".zarray", ".zgroup", "zarr.json")
 
 @dataclass(frozen=True)
 class Format:
-    """A row of the table of formats.
+    """A row of the table of formats."""
 
-    Attributes
-    ----------
-    name : str
-        What a file is called in messages.
-    endings : collection of str
-        How the name of such a file ends.
-    inside : collection of str
-        How the names of files end in a folder that is read as one set of samples.
-    contents : str
-        What such a folder is called in messages.
-    package, extra : str
-        The package that reads the format, and the extra of shade that installs the package.
-    read : function
-        Gives the samples of a path.
-    open : function or None
-        Gives rows that are read when they are used; None if the format can only be read as a whole.
-    """
-
-    name: str
-    endings: Collection[str]
-    inside: Collection[str]
-    contents: str
-    package: str
-    extra: str
+    name: str  # of a file, in messages
+    endings: Collection[str]  # of the names of such files
+    inside: Collection[str]  # endings of the files in a folder that is read as one set of samples
+    contents: str  # of such a folder, in messages
+    package: str  # that reads the format
+    extra: str  # of shade that installs the package
     read: Callable[[Path, ReadOptions], Samples]
-    open: Callable[[Path], RowSource] | None
+    open: Callable[[Path], RowSource] | None  # rows that are read when they are used; None if only as a whole
 
 
 def _packed(*endings: str) -> list[str]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 from typing import Any
 
 import numpy as np
 
-from shade._base.arrays import AnyArray, BoolArray, FloatArray
+from shade._base.arrays import AnyArray, BoolArray, FloatArray, row_slices
 from shade._base.errors import DataError
 from shade._base.extras import need
 from shade._base.memory import check_room
@@ -153,10 +154,9 @@ def resolve_missing(samples: Samples, options: ReadOptions) -> Samples:
 def _count_missing(flat: AnyArray) -> tuple[BoolArray, AnyArray]:
     """Which rows lack a value, and how many values each column lacks; in slices, as the rows may lie on disk."""
     bad_rows, bad_columns = np.zeros(len(flat), np.bool_), np.zeros(flat.shape[1], np.int64)
-    step = max(1, (1 << 22) // max(1, flat.shape[1]))
-    for start in range(0, len(flat), step):
-        bad = ~np.isfinite(flat[start : start + step])
-        bad_rows[start : start + step] = bad.any(axis=1)
+    for rows in row_slices(flat):
+        bad = ~np.isfinite(flat[rows])
+        bad_rows[rows] = bad.any(axis=1)
         bad_columns += bad.sum(axis=0)
     return bad_rows, bad_columns
 
@@ -172,19 +172,18 @@ def _drop_columns(samples: Samples, dropped: BoolArray) -> Samples:
     if dropped.all():
         raise DataError(f"Every column of {samples.source} lacks a value: drop-columns leaves none. Try mean.")
     names = samples.feature_names
-    kept = None if names is None else tuple(name for name, bad in zip(names, dropped, strict=True) if not bad)
-    which = ""
+    note = f"left out {counted(int(dropped.sum()), 'column')} with missing values"
     if names is not None:
-        which = ": " + enumerate_names([name for name, bad in zip(names, dropped, strict=True) if bad])
-    note = f"left out {counted(int(dropped.sum()), 'column')} with missing values{which}"
-    return replace(samples, rows=samples.rows[:, ~dropped], feature_names=kept).with_note(note)
+        note += f": {enumerate_names(list(compress(names, dropped)))}"
+        names = tuple(compress(names, ~dropped))
+    return replace(samples, rows=samples.rows[:, ~dropped], feature_names=names).with_note(note)
 
 
 def _fill(samples: Samples, bad_columns: AnyArray, means: FloatArray | None) -> Samples:
     empty = bad_columns == len(samples.rows)
     if means is None and empty.any():
         names = samples.feature_names or tuple(map(str, range(len(empty))))
-        which = enumerate_names([name for name, bad in zip(names, empty, strict=True) if bad])
+        which = enumerate_names(list(compress(names, empty)))
         raise DataError(f"{samples.source} has columns without any value, so without a mean: {which}. --drop them.")
     rows = np.array(samples.rows, dtype=np.float64)
     for column in np.flatnonzero(bad_columns):

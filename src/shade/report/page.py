@@ -26,11 +26,7 @@ PROGRAM = ("points.js", "scatter.js", "pictures.js", "explorer.js")
 
 
 def write_report(
-    model: TreeClusteringMixin,
-    path: str | PathLike[str],
-    *,
-    samples: Any = None,
-    title: str | None = None,
+    model: TreeClusteringMixin, path: str | PathLike[str], *, samples: Any = None, title: str | None = None
 ) -> Path:
     """Write one HTML file that shows what a model found, to be explored in a browser without any network.
 
