@@ -162,8 +162,10 @@ def _samples_of(array: Any, named: dict[str, AnyArray], path: Path, options: Rea
         notes.append("read the last axis as the channels of images")
     wanted = [name for name in (options.label, options.id, *options.drop) if name is not None and name not in named]
     columns = {name: _column_number(array, name, path, named) for name in wanted}
-    known = {**named, **{name: array[:, column] for name, column in columns.items()}}
-    labels, ids = (None if name is None else known[name] for name in (options.label, options.id))
+    labels, ids = (
+        None if name is None else named[name] if name in named else array[:, columns[name]]
+        for name in (options.label, options.id)
+    )
     for option, values in (("label", labels), ("id", ids)):
         if values is not None and values.shape != (array.shape[0],):
             raise DataError(f"{path} has {array.shape[0]} rows, but its {option} has the shape {values.shape}.")

@@ -70,7 +70,7 @@ def draw_structure_tree(tree: StructureTree, low: float, high: float, log: bool,
     """The candidates as bars over their points; the chosen ones are coloured by the program."""
     largest = np.argsort(-tree.size, kind="stable")[:MOST_CANDIDATES]
     nodes = tree.node[largest]
-    box = ("left", "right", "bottom", "top")
+    box = {name: name for name in ("left", "right", "bottom", "top")}
     bottom, top = np.maximum(tree.death[largest], low), np.minimum(tree.birth[largest], high)
     edges = (tree.merges.start[nodes], tree.merges.stop[nodes], bottom, top)
     candidates = ColumnDataSource(dict(zip(box, edges, strict=True)), name="candidates")
@@ -79,8 +79,8 @@ def draw_structure_tree(tree: StructureTree, low: float, high: float, log: bool,
         "tree", 230, x_range=x_range, y_range=Range1d(low, high), y_axis_type="log" if log else "linear",
     )  # fmt: skip
     grey = {"fill_color": "#888888", "fill_alpha": 0.07, "line_color": "#888888", "line_alpha": 0.7, "line_width": 0.7}
-    plot.quad(*box, source=candidates, **grey)
-    plot.quad(*box, source=chosen, fill_color="colour", fill_alpha="alpha", line_color="colour")
+    plot.quad(**box, source=candidates, **grey)
+    plot.quad(**box, source=chosen, fill_color="colour", fill_alpha="alpha", line_color="colour")
     plot.xaxis.axis_label, plot.yaxis.axis_label = "Points in the order of the tree", "dc-distance"
     return plot
 
