@@ -125,7 +125,7 @@ def test_tables_of_text(tmp_path: Path) -> None:
     X, y = read("read_htru2", tmp_path, zipped(HTRU_2__csv=b"1.5,2,0\n3,4,1\n"))
     assert X.dtype == np.float32 and X.tolist() == [[1.5, 2], [3, 4]] and y.tolist() == [0, 1]
     digits = zipped(pendigits__tra=b" 1, 2,7\n", pendigits__tes=b" 3, 4,8\n")
-    X, y = read("read_pendigits", tmp_path, digits)
+    X, y = read("read_digits", tmp_path, digits)
     assert X.dtype == np.uint8 and X.tolist() == [[1, 2], [3, 4]] and y.tolist() == [7, 8]
     lines = [b"5.0000 -1.0000 1.0000\n", b"3.0000 0.0000 0.5000\n"]
     X, y = read("read_usps", tmp_path, *map(gzip.compress, lines), suffix=".gz")
@@ -167,7 +167,7 @@ def test_pictures(tmp_path: Path) -> None:
     with zipfile.ZipFile(content, "w") as archive:
         for name, (thing, pose) in names.items():
             archive.writestr(name, picture(thing + pose, "PNG"))
-    X, y = read("read_coil20", tmp_path, content.getvalue())
+    X, y = read("read_coil", tmp_path, content.getvalue())
     assert X.shape == (1440, 2, 3) and X[:3, 0, 0].tolist() == [1, 2, 3] and y[[0, 71, 72]].tolist() == [0, 0, 1]
 
 

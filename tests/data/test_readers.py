@@ -18,6 +18,7 @@ from PIL import Image
 
 from shade._base.errors import DataError, MemoryBudgetError
 from shade.data import Samples, read_samples
+from shade.data.readers import FORMATS, list_formats
 
 ROWS = np.arange(12.0).reshape(4, 3) ** 2
 
@@ -428,13 +429,16 @@ def test_shards_are_read_like_one_table_at_once_or_as_needed(tmp_path: Path) -> 
     assert "not of numbers: 'name' (such as 'v')" in message(tmp_path / "shards", memory=10**9)
 
 
-def test_zarr_and_folders_of_images_stay_on_disk_within_memory(tmp_path: Path) -> None:
+def test_zarr_and_images_stay_on_disk_within_memory(tmp_path: Path) -> None:
     pixels = np.random.default_rng(0).integers(0, 256, (4, 5, 6), np.uint8)
     zarr.create_array(str(tmp_path / "a.zarr"), data=pixels, chunks=(2, 5, 6))
     (tmp_path / "images").mkdir()
     for index, image in enumerate(pixels):
         Image.fromarray(image).save(tmp_path / "images" / f"{index}.png")
-    for name in ("a.zarr", "images"):
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        for file in (tmp_path / "images").iterdir():
+            archive.write(file, file.name)
+    for name in ("a.zarr", "images", "a.zip"):
         samples = read_samples(tmp_path / name, memory=10**9)
         assert not samples.in_memory
         assert samples.shape == (4, 5, 6)
@@ -490,7 +494,8 @@ def test_what_must_be_read_as_a_whole_is_refused_before_it_is_read(
 def test_paths_that_cannot_be_data_are_told(tmp_path: Path) -> None:
     assert "does not exist" in message(tmp_path / "none.csv")
     assert "ends in '.doc', which is none of: csv, tsv" in message(write(tmp_path / "a.doc", "x"))
-    assert "neither images nor videos nor parquet files nor a zarr store" in message(tmp_path)
+    (tmp_path / "empty").mkdir()
+    assert "empty holds no data in a known format: csv, tsv, parquet" in message(tmp_path / "empty")
     assert "is empty" in message(write(tmp_path / "a.npy", ""))
     picture(tmp_path / "a.png")
     assert "is one image" in message(tmp_path / "a.png")
@@ -500,8 +505,17 @@ def test_paths_that_cannot_be_data_are_told(tmp_path: Path) -> None:
 
 def test_a_missing_package_is_told_with_how_to_install_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow.csv", None)
-    with pytest.raises(ImportError, match=r"Reading tables needs pyarrow: .*pip install 'shade-clustering\[io\]'"):
+    with pytest.raises(ImportError, match=r"Reading csv needs pyarrow: .*pip install 'shade-clustering\[io\]'"):
         read_samples(write(tmp_path / "a.csv", PEOPLE))
+
+
+def test_the_documentation_and_the_messages_list_the_formats_of_the_table() -> None:
+    listed = (
+        "csv, tsv, parquet, npy, npz, zarr, h5ad, a zip of images, a video, or a folder of parquet files, images or"
+    )
+    assert list_formats() == f"{listed} videos"
+    documented = " ".join((read_samples.__doc__ or "").split())
+    assert [found.name for found in FORMATS if found.name not in documented] == []
 
 
 def test_samples_keep_rows_and_notes() -> None:

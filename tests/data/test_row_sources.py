@@ -12,8 +12,8 @@ from PIL import Image
 
 from shade._base.errors import DataError
 from shade._base.validation import check_finite
-from shade.data.readers import read_samples
-from shade.data.row_sources import ArraySource, as_source, open_source
+from shade.data.readers import as_source, open_source, read_samples
+from shade.data.row_sources import ArraySource
 from shade.data.standardize import Standardizer
 
 VALUES = np.random.default_rng(0).normal(size=(103, 6)).astype(np.float32)
@@ -151,7 +151,10 @@ def test_a_parquet_file_that_was_cut_short_is_refused(left: float, tmp_path: Pat
     path = write_parquet(tmp_path)
     whole = path.read_bytes()
     path.write_bytes(whole[: int(left * len(whole)) if left == 0.5 else int(left)])
-    with pytest.raises(DataError, match=r"rows.parquet cannot be read as parquet, it may have been cut short: "):
+    expected = (
+        "rows.parquet cannot be read as parquet, it may have been cut short: " if left else "rows.parquet is empty"
+    )
+    with pytest.raises(DataError, match=expected):
         open_source(path)
 
 
@@ -195,10 +198,14 @@ def test_a_npy_file_that_was_cut_short_says_where_it_ends(tmp_path: Path) -> Non
 
 
 def test_what_cannot_be_read_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="There is no file or folder"):
+    with pytest.raises(DataError, match=r"nothing\.npy does not exist"):
         open_source(tmp_path / "nothing.npy")
-    with pytest.raises(DataError, match=r"cannot be read piece by piece: give a npy or parquet file"):
+    with pytest.raises(DataError, match=r"holds no data in a known format: csv, tsv, parquet"):
         open_source(tmp_path)
+    (tmp_path / "rows.csv").write_text("a,b\n1,2\n")
+    able = "parquet, npy, zarr, a zip of images, or a folder of parquet files or images"
+    with pytest.raises(DataError, match=rf"rows.csv cannot be read piece by piece. Formats that can: {able}\."):
+        open_source(tmp_path / "rows.csv")
     for array, message in (
         (np.array(["a", "b"])[:, None], "holds <U1, not real numbers"),
         (np.zeros(3), r"has the shape \(3,\): give one row a sample"),

@@ -13,7 +13,6 @@ import zarr
 
 from shade import SHADE
 from shade._base.errors import DataError
-from shade.cli.messages import Messages
 from shade.training import Callback, capacity
 from tests.cli.commands import QUICK, run
 
@@ -50,7 +49,7 @@ def refused(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.
                 model.fit(path, memory=memory)
             assert not hasattr(model, "labels_")
             return str(error.value)
-        monkeypatch.setattr(Messages, "progress", lambda *_: Watch(each_epoch))
+        monkeypatch.setattr("shade.cli.progress.TrainingProgress", lambda *_: Watch(each_epoch))
         result = run("fit", path, "-o", tmp_path / "out", "--memory", memory, "--batch-size", 50, *QUICK)
         assert result.exit_code == 3, result.output
         assert result.stdout == ""

@@ -140,7 +140,7 @@ def test_a_missing_value_is_found_before_training(tmp_path: Path) -> None:
     np.save(tmp_path / "rows.npy", X)
     with pytest.raises(ValueError, match=r"contains infinity in row 777, column 2"):
         SHADE(**SETTINGS).fit(tmp_path / "rows.npy")
-    with pytest.raises(DataError, match="There is no file or folder"):
+    with pytest.raises(DataError, match=r"nowhere\.npy does not exist"):
         SHADE(**SETTINGS).fit("nowhere.npy")
 
 

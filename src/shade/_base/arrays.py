@@ -1,5 +1,7 @@
-"""Names for the arrays that travel between the rooms."""
+"""Names for the arrays that travel between the rooms, and slices of their rows."""
 
+import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,3 +12,11 @@ SingleArray = npt.NDArray[np.float32]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 AnyArray = npt.NDArray[Any]
+
+SLICE_ENTRIES = 1 << 22
+
+
+def row_slices(X: Any, entries: int = SLICE_ENTRIES) -> Iterator[slice]:
+    """Slices of rows with about so many entries, so that large data is never held twice."""
+    rows = max(1, entries // max(1, math.prod(X.shape[1:])))
+    return (slice(start, min(start + rows, len(X))) for start in range(0, len(X), rows))

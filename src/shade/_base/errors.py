@@ -47,6 +47,23 @@ class ShadeWarning(UserWarning):
 
 
 @contextmanager
+def told_as(kind: type[ShadeError], what: str, *errors: type[BaseException]) -> Iterator[None]:
+    """Raise errors of other libraries as one of ours, in one line. Errors of shade pass as they are."""
+    try:
+        yield
+    except ShadeError:
+        raise
+    except errors as error:
+        raise kind(f"{what}: {one_line(error)}.") from None
+
+
+def one_line(error: BaseException) -> str:
+    """What an error says, in one line of at most 400 characters without a full stop."""
+    text = getattr(error, "strerror", None) or str(error)
+    return " ".join(text.split()).removesuffix(".")[:400]
+
+
+@contextmanager
 def unchanged_on_error(estimator: object) -> Iterator[None]:
     """Put an estimator back as it was if its fit fails or is interrupted."""
     before = dict(vars(estimator))

@@ -1,4 +1,4 @@
-"""Files that are whole or not there, and which there are."""
+"""Files that are complete or not there, and the files of a folder."""
 
 from __future__ import annotations
 
@@ -7,47 +7,51 @@ import math
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import numpy as np
 
 from shade._base.arrays import SingleArray
 
 
-def write_whole(path: Path, data: bytes) -> None:
-    """Write beside the final name, make sure it is on the disk, then rename: a file under that name is always whole.
+@contextmanager
+def written_aside(path: Path) -> Iterator[Path]:
+    """Where to write a file: it gets its name when it is complete, and nothing is left of it if writing fails.
 
     The name aside is always the same, so what a killed process left there is taken over by the next write.
     """
-    aside = _name_aside(path)
+    if not path.parent.is_dir():  # the message names the folder that was given, not the name aside
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path.parent))
+    aside = path.with_name(f".{path.name}.partial")
     try:
-        with aside.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
+        yield aside
         aside.replace(path)
     except BaseException:
         aside.unlink(missing_ok=True)
         raise
-    _sync_folder(path.parent)
+    if os.name == "posix":  # where folders can be opened, this makes the rename last through a power cut
+        handle = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
-def _name_aside(path: Path) -> Path:
-    """Where a file is written before it has its name; a folder that is not there is told by the name it was given."""
-    if not path.parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path.parent))
-    return path.with_name(f".{path.name}.partial")
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file that is either complete and on the disk, or not there."""
+    with written_aside(path) as aside, aside.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 @contextmanager
 def new_array_file(path: Path, shape: tuple[int, ...]) -> Iterator[SingleArray]:
     """A npy file of float32 numbers to be filled; it has its name only once it is whole."""
-    aside = _name_aside(path)
-    try:
+    with written_aside(path) as aside:
+        header = {"descr": "<f4", "fortran_order": False, "shape": tuple(map(int, shape))}
         with aside.open("wb") as file:
-            np.lib.format.write_array_header_1_0(
-                file, {"descr": "<f4", "fortran_order": False, "shape": tuple(map(int, shape))}
-            )
+            np.lib.format.write_array_header_1_0(file, header)
             offset = file.tell()
             # Taken now: a disk that fills up later would end the process through the mapped memory.
             size = math.prod(shape) * 4
@@ -59,24 +63,13 @@ def new_array_file(path: Path, shape: tuple[int, ...]) -> Iterator[SingleArray]:
         yield array
         array.flush()
         del array
-        aside.replace(path)
-    except BaseException:
-        aside.unlink(missing_ok=True)
-        raise
-    _sync_folder(path.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make a rename last through a power cut, where folders can be opened."""
-    if os.name != "posix":
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def files_in(folder: Path) -> list[Path]:
-    """The files in a folder and those below, in order, without hidden ones such as systems leave behind."""
-    return sorted(file for file in folder.rglob("*") if file.is_file() and not file.name.startswith("."))
+    """The files in a folder and below it, sorted, without hidden ones."""
+    return sorted(file for file in folder.rglob("*") if file.is_file() and not is_hidden(file.relative_to(folder)))
+
+
+def is_hidden(path: PurePath) -> bool:
+    """Whether a file, or a folder that it is in, is hidden or what a system left behind."""
+    return any(part.startswith((".", "__MACOSX")) for part in path.parts)

@@ -120,20 +120,16 @@ def resolve_device(device: str) -> torch.device:
         return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
     try:
         resolved = torch.device(device)
-    except RuntimeError:
+        present = {
+            "cpu": True,
+            "cuda": torch.cuda.is_available() and (resolved.index or 0) < torch.cuda.device_count(),
+            "mps": torch.backends.mps.is_available(),
+        }[resolved.type]
+    except (RuntimeError, KeyError):
         raise DeviceError(
             f"The 'device' parameter must be 'auto', 'cpu', 'cuda', 'cuda:N' or 'mps'. Got {device!r} instead."
         ) from None
-    present = {
-        "cpu": True,
-        "cuda": torch.cuda.is_available() and (resolved.index or 0) < torch.cuda.device_count(),
-        "mps": torch.backends.mps.is_available(),
-    }
-    if resolved.type not in present:
-        raise DeviceError(
-            f"The 'device' parameter must be 'auto', 'cpu', 'cuda', 'cuda:N' or 'mps'. Got {device!r} instead."
-        )
-    if not present[resolved.type]:
+    if not present:
         raise DeviceError(
             f"The 'device' parameter asks for {device!r}, which is not available here. Use 'auto' or 'cpu'."
         )

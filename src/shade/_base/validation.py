@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import numbers
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from shade._base.arrays import AnyArray, FloatArray
+from shade._base.arrays import AnyArray, FloatArray, row_slices
 
 LARGEST_EXTENT = 1e150  # of points whose squared distances are numbers; the smallest is one over it
 
@@ -139,18 +138,15 @@ def check_finite(X: Any, place: Callable[[int], str] = "row {}".format, names: S
     """Refuse NaN and infinity, naming the first place, in slices so that large data is not doubled."""
     if X.dtype.kind != "f":
         return X
-    rows = max(1, (1 << 22) // max(1, math.prod(X.shape[1:])))
-    for start in range(0, len(X), rows):
-        part = X[start : start + rows]
+    for rows in row_slices(X):
+        part = X[rows]
         bad = ~np.isfinite(part)
         if bad.any():
             row, *rest = np.argwhere(bad)[0]
             value = "NaN" if np.isnan(part[(row, *rest)]) else "infinity"
             column = ", ".join(map(str, rest)) if names is None else repr(str(names[rest[0]]))
-            raise ValueError(
-                f"Input X contains {value} in {place(start + int(row))}, column {column}: impute the value or drop the "
-                "row."
-            )
+            where = f"{place(rows.start + int(row))}, column {column}"
+            raise ValueError(f"Input X contains {value} in {where}: impute the value or drop the row.")
     return X
 
 

@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shade._base.errors import DataError, ModelFileError, ShadeError
-from shade.cli.arguments import (
-    DataArgument,
-    JsonOption,
-    ModelArgument,
-    OverwriteOption,
-    QuietOption,
-    TableOption,
-)
+from shade._base.errors import DataError, ModelFileError, ShadeError, told_as
+from shade.cli.arguments import DataArgument, JsonOption, ModelArgument, OverwriteOption, QuietOption, TableOption
 from shade.cli.exit_codes import UsageError
 from shade.cli.fit import read_and_tell
 from shade.cli.messages import Messages
@@ -35,15 +28,11 @@ def predict(
     *, model: ModelArgument, data: DataArgument, output: TableOption = None, quiet: QuietOption = False, **options: Any
 ) -> None:
     """Label new rows by a model: id, label, probability and outlier score of each."""
-    check_table_name(output)
     messages = Messages(quiet=quiet)
-    with messages.warnings_as_lines():
-        found = load_model(model)
-        samples = read_for(found, data, DATA.take(options), messages)
-        with blaming(samples.source):
-            features = samples.to_features()
-            labels, probabilities = found.predict(features, return_probabilities=True)
-            scores = -found.score_samples(features)
+    with _model_and_rows(model, data, output, options, messages) as (found, samples):
+        features = samples.to_features()
+        labels, probabilities = found.predict(features, return_probabilities=True)
+        scores = -found.score_samples(features)
         columns = {"id": samples.ids, "label": labels, "probability": probabilities, "outlier_score": scores}
         write_table(columns, output)
         from shade.data.samples import counted
@@ -58,17 +47,25 @@ def transform(
     *, model: ModelArgument, data: DataArgument, output: TableOption = None, quiet: QuietOption = False, **options: Any
 ) -> None:
     """Embed rows by a model: id and one column a dimension of the embedding."""
+    with _model_and_rows(model, data, output, options, Messages(quiet=quiet), "transform") as (found, samples):
+        embedded = found.transform(samples.to_features())
+        columns = {f"embedding_{index}": column for index, column in enumerate(embedded.T)}
+        write_table({"id": samples.ids, **columns}, output)
+
+
+@contextmanager
+def _model_and_rows(
+    model: Path, data: str, output: Path | None, options: dict[str, Any], messages: Messages, able: str = "predict"
+) -> Iterator[tuple[Any, Samples]]:
+    """A model that has a method, and the rows to use it on, once it is sure that the result can be written."""
     check_table_name(output)
-    messages = Messages(quiet=quiet)
     with messages.warnings_as_lines():
         found = load_model(model)
-        if not hasattr(found, "transform"):
+        if not hasattr(found, able):
             raise UsageError(f"{model} holds a {type(found).__name__}, which clusters points but does not embed them.")
         samples = read_for(found, data, DATA.take(options), messages)
         with blaming(samples.source):
-            embedded = found.transform(samples.to_features())
-        columns = {f"embedding_{index}": column for index, column in enumerate(embedded.T)}
-        write_table({"id": samples.ids, **columns}, output)
+            yield found, samples
 
 
 def recluster(
@@ -91,8 +88,6 @@ def recluster(
     quiet: QuietOption = False,
 ) -> None:
     """Choose other clusters from the tree of a model, without training again."""
-    from contextlib import nullcontext
-
     from shade.data.samples import counted
 
     asked = {
@@ -110,13 +105,7 @@ def recluster(
             other = found.recluster(**asked)
         except ValueError as error:
             raise error if isinstance(error, ShadeError) else UsageError(str(error)) from None
-        from shade.cli.results import (
-            describe_clusters,
-            describe_parameters,
-            labels_table,
-            show_results,
-            write_results,
-        )
+        from shade.cli.results import describe_clusters, describe_parameters, labels_table, show_results, write_results
 
         ids = _ids_beside(model, len(other.labels_))
         summary = {**describe_clusters(other), "parameters": describe_parameters(other)}
@@ -136,21 +125,13 @@ def load_model(path: Path) -> Any:
     """Load a model file, or the one in a folder of results."""
     from shade.estimators.loading import load
 
-    try:
+    with told_as(ModelFileError, f"{path} cannot be read", OSError):
         return load(path)
-    except OSError as error:
-        raise ModelFileError(f"{path} cannot be read: {error.strerror or error}.") from None
 
 
-@contextmanager
-def blaming(source: str) -> Iterator[None]:
-    """Tell in one line which data does not fit a model, and why."""
-    try:
-        yield
-    except ShadeError:
-        raise
-    except ValueError as error:
-        raise DataError(f"{source}: {error}") from None
+def blaming(source: str) -> AbstractContextManager[None]:
+    """Report in one line which data does not fit a model, and why."""
+    return told_as(DataError, source, ValueError)
 
 
 def read_for(model: Any, data: str, options: dict[str, Any], messages: Messages) -> Samples:

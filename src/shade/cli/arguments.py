@@ -5,14 +5,9 @@ from typing import Annotated
 
 import typer
 
-DataArgument = Annotated[
-    str,
-    typer.Argument(
-        metavar="DATA",
-        help="csv, tsv, parquet, npy, npz, zarr or h5ad; a folder of parquet files; a folder or zip of images; "
-        "a video or a folder of videos; - reads csv from standard input.",
-    ),
-]
+from shade.cli.options import DATA
+
+DataArgument = Annotated[str, typer.Argument(metavar="DATA", help=DATA.describe("path"))]
 ModelArgument = Annotated[
     Path, typer.Argument(metavar="MODEL", help="A model file, or the folder that shade fit wrote.")
 ]

@@ -7,22 +7,22 @@ from typing import Annotated
 
 import typer
 
+from shade.cli.arguments import FolderOption, QuietOption
+from shade.cli.messages import Messages
 from shade.cli.output import new_folder, writing
 
 
 def demo(
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the results.")] = Path("shade-demo"),
+    output: FolderOption = Path("shade-demo"),
     samples: Annotated[int, typer.Option(min=30, help="Number of points.")] = 3000,
     epochs: Annotated[int, typer.Option(min=1, help="Passes over the data.")] = 100,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the data and the network.")] = 0,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Cluster two linked rings and an S, and draw what came out."""
-    from rich.console import Console
-
-    messages = Console(stderr=True, quiet=quiet, highlight=False)
-    messages.print(f"Making {samples} points: two linked rings and an S in three dimensions.")
-    messages.print("Loading torch and compiling kernels; the first run takes a little longer.")
+    messages = Messages(quiet=quiet)
+    messages.say(f"Making {samples} points: two linked rings and an S in three dimensions.")
+    messages.say("Loading torch and compiling kernels; the first run takes a little longer.")
     from shade.experiments.demo import FILES, run_demo, write_demo
 
     with new_folder(output, overwrite=True, names=FILES) as folder:
@@ -35,4 +35,4 @@ def demo(
     typer.echo(f"time            {result.seconds:.1f} s")
     typer.echo(f"results in      {output}/")
     for file in files:
-        messages.print(f"  {file.name}", highlight=False)
+        messages.say(f"  {file.name}")

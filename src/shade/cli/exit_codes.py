@@ -36,6 +36,12 @@ class UsageError(ShadeError, ValueError):
     """Options that do not go together, or values that are not allowed."""
 
 
+CODES: dict[type[ShadeError], int] = {
+    UsageError: USAGE, DeviceError: USAGE, DataError: DATA, ModelFileError: MODEL, OutputError: OUTPUT,
+    CheckpointError: OUTPUT,
+}  # fmt: skip
+
+
 def guarded(command: Command) -> Command:
     """Turn the errors that users can do something about into one line and an exit code; others keep their trace."""
 
@@ -47,16 +53,8 @@ def guarded(command: Command) -> Command:
             return result
         except KeyboardInterrupt:
             _stop(INTERRUPTED, "interrupted")
-        except (UsageError, DeviceError) as error:
-            _stop(USAGE, error)
-        except DataError as error:
-            _stop(DATA, error)
-        except ModelFileError as error:
-            _stop(MODEL, error)
-        except (OutputError, CheckpointError) as error:
-            _stop(OUTPUT, error)
         except ShadeError as error:
-            _stop(FAILED, error)
+            _stop(next((code for kind, code in CODES.items() if isinstance(error, kind)), FAILED), error)
         except OSError as error:
             if error.errno not in UNWRITABLE:
                 raise

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shade._base.errors import CheckpointError, DataError, DeviceError, MemoryBudgetError, OutputError, ShadeError
+from shade._base.errors import (
+    CheckpointError,
+    DataError,
+    DeviceError,
+    MemoryBudgetError,
+    OutputError,
+    ShadeError,
+    told_as,
+)
 from shade._base.memory import format_memory, parse_memory
 from shade._base.ranks import find_ranks
 from shade.cli.arguments import DataArgument, FolderOption, JsonOption, OverwriteOption, QuietOption
@@ -74,9 +82,8 @@ def read_and_tell(data: str, options: dict[str, Any], messages: Messages) -> Sam
 
     messages.say(f"reading {'standard input' if data == '-' else data}")
     try:
-        samples = read_samples(data, **options)
-    except OSError as error:
-        raise DataError(f"{data} cannot be read: {error.strerror or error}.") from None
+        with told_as(DataError, f"{data} cannot be read", OSError):
+            samples = read_samples(data, **options)
     except MemoryBudgetError as error:
         raise MemoryBudgetError(in_options(str(error))) from None
     shape = " x ".join(map(str, samples.shape[1:]))
@@ -127,12 +134,13 @@ def _tell_of_checkpoint(checkpoint: Path, messages: Messages, before: int = 0) -
 def _train(samples: Samples, parameters: dict[str, Any], fitting: dict[str, Any], messages: Messages) -> SHADE:
     """Fit with progress; what is wrong with parameters is told apart from what is wrong with the data."""
     messages.say("loading torch")
+    from shade.cli.progress import TrainingProgress
     from shade.estimators.shade import SHADE
     from shade.training.resume import check_intervals
 
     checkpoint, resume = fitting["checkpoint"], fitting["resume"]
     try:
-        progress = None if messages.quiet else messages.progress()
+        progress = None if messages.quiet else TrainingProgress(messages)
         model = SHADE(**parameters, callbacks=() if progress is None else (progress,))
         model.check_parameters()
         check_intervals(fitting["checkpoint_minutes"], fitting["checkpoint_epochs"])

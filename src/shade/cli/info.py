@@ -6,7 +6,7 @@ from typing import Any
 
 import typer
 
-from shade._base.errors import ModelFileError
+from shade._base.errors import ModelFileError, told_as
 from shade.cli.arguments import JsonOption, ModelArgument
 
 
@@ -18,11 +18,8 @@ def info(model: ModelArgument, as_json: JsonOption = False) -> None:
     from shade.persistence.saved_state import describe_model
 
     path = model_path(model)
-    try:
-        described = describe_model(read_model_file(path))
-        described["bytes"] = path.stat().st_size
-    except OSError as error:
-        raise ModelFileError(f"{path} cannot be read: {error.strerror or error}.") from None
+    with told_as(ModelFileError, f"{path} cannot be read", OSError):
+        described = {**describe_model(read_model_file(path)), "bytes": path.stat().st_size}
     if as_json:
         write_json(described)
         return

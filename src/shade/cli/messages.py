@@ -7,7 +7,7 @@ import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -46,11 +46,3 @@ class Messages:
         finally:
             logger.removeHandler(handler)
             logger.setLevel(level)
-
-    def progress(self) -> Any:
-        """A callback that shows how far training is: a bar on a terminal, a few lines elsewhere."""
-        from shade.cli.progress import TrainingBar, TrainingLines
-
-        console = self.console
-        moving = console.is_terminal and not console.is_dumb_terminal
-        return TrainingBar(console) if moving else TrainingLines(self.say)

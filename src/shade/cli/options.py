@@ -48,6 +48,10 @@ class Source:
         """Its parameters that are options."""
         return [found for found in documented_parameters(self.module, self.name) if found.name not in self.left_out]
 
+    def describe(self, name: str) -> str:
+        """What the documentation says about a parameter."""
+        return next(found.help for found in documented_parameters(self.module, self.name) if found.name == name)
+
     def take(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """The values of its options, as the callable takes them."""
         return {found.name: _to_python(found, options[found.name]) for found in self.parameters}

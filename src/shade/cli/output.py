@@ -9,11 +9,11 @@ import os
 import shutil
 import sys
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shade._base.errors import OutputError
+from shade._base.errors import OutputError, told_as
 from shade._base.result_folder import MODEL_NAME
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 LABELS_NAME, EMBEDDING_NAME, SUMMARY_NAME = "labels.csv", "embedding.npy", "summary.json"
 REPORT_NAME = "report.html"
 RESULT_NAMES = (MODEL_NAME, LABELS_NAME, EMBEDDING_NAME, SUMMARY_NAME, REPORT_NAME)
-TABLE_SUFFIXES = (".csv", ".npy", ".parquet")
 
 
 @contextmanager
@@ -43,33 +42,26 @@ def new_folder(path: Path, *, overwrite: bool, names: Collection[str] = RESULT_N
         raise
 
 
-@contextmanager
-def writing(path: Path) -> Iterator[None]:
-    """Tell in one line what cannot be written and why."""
-    try:
-        yield
-    except OutputError:
-        raise
-    except OSError as error:
-        raise OutputError(f"{path} cannot be written: {error.strerror or error}.") from None
+def writing(path: Path) -> AbstractContextManager[None]:
+    """Report in one line what cannot be written and why."""
+    return told_as(OutputError, f"{path} cannot be written", OSError)
 
 
 def write_table(columns: Mapping[str, AnyArray], path: Path | None) -> None:
     """Write columns to a csv, npy or parquet file, whole or not at all; as csv to standard output without a path."""
     if path is None:
-        sys.stdout.write(_to_csv(columns))
+        sys.stdout.write(_to_csv(columns).decode())
         return
     from shade._base.files import write_whole
 
-    data = {".csv": lambda: _to_csv(columns).encode(), ".npy": lambda: _to_npy(columns)}.get(path.suffix.lower())
     with writing(path):
-        write_whole(path, _to_parquet(columns) if data is None else data())
+        write_whole(path, TABLES[path.suffix.lower()](columns))
 
 
 def check_table_name(path: Path | None) -> None:
     """Refuse names that say no format, before any work is done."""
-    if path is not None and path.suffix.lower() not in TABLE_SUFFIXES:
-        raise OutputError(f"{path} cannot be written: its name must end in {', '.join(TABLE_SUFFIXES)}.")
+    if path is not None and path.suffix.lower() not in TABLES:
+        raise OutputError(f"{path} cannot be written: its name must end in {', '.join(TABLES)}.")
     if path is not None and not path.parent.is_dir():
         raise OutputError(f"{path} cannot be written: there is no folder {path.parent}.")
 
@@ -111,12 +103,12 @@ def _take_place(aside: Path, path: Path) -> None:
     shutil.rmtree(before, ignore_errors=True)
 
 
-def _to_csv(columns: Mapping[str, AnyArray]) -> str:
+def _to_csv(columns: Mapping[str, AnyArray]) -> bytes:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
     writer.writerows(zip(*(_cells(name, values) for name, values in columns.items()), strict=True))
-    return text.getvalue()
+    return text.getvalue().encode()
 
 
 def _cells(name: str, values: AnyArray) -> list[Any]:
@@ -142,3 +134,6 @@ def _to_parquet(columns: Mapping[str, AnyArray]) -> bytes:
     file = io.BytesIO()
     parquet.write_table(arrow.table({name: arrow.array(values) for name, values in columns.items()}), file)
     return file.getvalue()
+
+
+TABLES = {".csv": _to_csv, ".npy": _to_npy, ".parquet": _to_parquet}

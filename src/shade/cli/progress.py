@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from shade.training.callbacks import (
@@ -18,67 +17,50 @@ from shade.training.callbacks import (
 )
 
 if TYPE_CHECKING:
-    from rich.console import Console
     from rich.progress import Progress
     from rich.status import Status
+
+    from shade.cli.messages import Messages
 
 LINES = 10  # of each training, where there is no bar
 
 
-class _Stages(Callback):
-    """Counts the networks of an ensemble that are done; after the last one come the clusters."""
+class TrainingProgress(Callback):
+    """A bar for each network on a terminal, a few lines elsewhere; then a word that clusters are being chosen."""
 
-    def __init__(self) -> None:
+    def __init__(self, messages: Messages) -> None:
+        self.say = messages.say
+        self._console = messages.console
+        moving = self._console.is_terminal and not self._console.is_dumb_terminal
+        self._bars = SharedBars(self._make_bars) if moving else None
+        self._status: Status | None = None
         self._left = 0
         self._lock = threading.Lock()
 
     def of_network(self, network: int, networks: int) -> Callback:
-        """What watches a network; each is asked for before any begins."""
+        """What shows a network; training asks for each before any begins."""
         self._left = networks
-        return self.watch(name_network(network, networks))
-
-    def watch(self, name: str) -> Callback:
-        """What watches the network of this name."""
-        raise NotImplementedError
+        name = name_network(network, networks)
+        return _Lines(self, name) if self._bars is None else _Bar(self, self._bars, name)
 
     def network_ends(self) -> None:
-        """Called by what watches a network at its end."""
+        """Called at the end of each network; after the last one come the clusters."""
         with self._lock:
             self._left -= 1
-            if self._left == 0:
-                self.clusters_begin()
-
-    def clusters_begin(self) -> None:
-        """Called when all networks are trained, or training has failed."""
+            if self._left:
+                return
+        if self._bars is None:
+            self.say("clustering")
+        else:
+            self._status = self._console.status("clustering")
+            self._status.start()
 
     def close(self) -> None:
         """Called when all is done, or has failed."""
-
-
-class TrainingBar(_Stages):
-    """A bar for each network, then a word that clusters are being chosen."""
-
-    def __init__(self, console: Console) -> None:
-        super().__init__()
-        self._console = console
-        self._bars = SharedBars(self._make_progress)
-        self._status: Status | None = None
-
-    def watch(self, name: str) -> Callback:
-        """The bar of a network."""
-        return _Bar(self, self._bars, name)
-
-    def clusters_begin(self) -> None:
-        """Say so."""
-        self._status = self._console.status("clustering")
-        self._status.start()
-
-    def close(self) -> None:
-        """Take the word away."""
         if self._status is not None:
             self._status.stop()
 
-    def _make_progress(self) -> Progress:
+    def _make_bars(self) -> Progress:
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
         from rich.table import Column
 
@@ -92,50 +74,30 @@ class TrainingBar(_Stages):
 
 
 class _Bar(ProgressBar):
-    def __init__(self, stages: _Stages, bars: SharedBars, name: str) -> None:
+    def __init__(self, training: TrainingProgress, bars: SharedBars, name: str) -> None:
         super().__init__(bars, name)
-        self._stages = stages
+        self._training = training
 
     def on_train_end(self) -> None:
         super().on_train_end()
-        self._stages.network_ends()
-
-
-class TrainingLines(_Stages):
-    """A few lines for each network."""
-
-    def __init__(self, say: Callable[[str], None]) -> None:
-        super().__init__()
-        self.say = say
-
-    def watch(self, name: str) -> Callback:
-        """The lines of a network."""
-        return _Lines(self, name)
-
-    def clusters_begin(self) -> None:
-        """Say what comes next."""
-        self.say("clustering")
+        self._training.network_ends()
 
 
 class _Lines(Callback):
-    def __init__(self, stages: TrainingLines, name: str) -> None:
-        self._stages = stages
-        self._name = name
-        self._epochs = 0
-        self._started = 0.0
+    def __init__(self, training: TrainingProgress, name: str) -> None:
+        self._training, self._name = training, name
+        self._epochs, self._started = 0, 0.0
 
     def on_train_begin(self, epochs: int) -> None:
-        self._epochs = epochs
-        self._started = time.monotonic()
-        self._stages.say(f"{self._name}: {epochs} epoch{'' if epochs == 1 else 's'}")
+        self._epochs, self._started = epochs, time.monotonic()
+        self._training.say(f"{self._name}: {epochs} epoch{'' if epochs == 1 else 's'}")
 
     def on_epoch_end(self, record: EpochRecord) -> None:
         epoch = int(record["epoch"])
         if is_one_of_few(epoch, self._epochs, LINES):
             left = (time.monotonic() - self._started) / epoch * (self._epochs - epoch)
-            self._stages.say(
-                f"{self._name}: epoch {epoch}/{self._epochs}, {describe_losses(record)}, {left:.0f} s left"
-            )
+            losses = describe_losses(record)
+            self._training.say(f"{self._name}: epoch {epoch}/{self._epochs}, {losses}, {left:.0f} s left")
 
     def on_train_end(self) -> None:
-        self._stages.network_ends()
+        self._training.network_ends()

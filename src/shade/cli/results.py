@@ -9,14 +9,7 @@ from typing import TYPE_CHECKING, Any
 from shade._base.result_folder import MODEL_NAME
 from shade.cli.messages import Messages
 from shade.cli.options import MODEL
-from shade.cli.output import (
-    EMBEDDING_NAME,
-    LABELS_NAME,
-    REPORT_NAME,
-    SUMMARY_NAME,
-    write_json,
-    write_table,
-)
+from shade.cli.output import EMBEDDING_NAME, LABELS_NAME, REPORT_NAME, SUMMARY_NAME, write_json, write_table
 
 if TYPE_CHECKING:
     from shade._base.arrays import AnyArray
@@ -26,12 +19,8 @@ if TYPE_CHECKING:
 
 def labels_table(model: Any, ids: AnyArray) -> dict[str, AnyArray]:
     """What is known of each training row."""
-    return {
-        "id": ids,
-        "label": model.labels_,
-        "probability": model.probabilities_,
-        "outlier_score": model.outlier_scores_,
-    }
+    scores = {"probability": model.probabilities_, "outlier_score": model.outlier_scores_}
+    return {"id": ids, "label": model.labels_, **scores}
 
 
 def describe_clusters(model: Any) -> dict[str, Any]:
@@ -84,13 +73,11 @@ def write_results(
     write_table(labels_table(model, ids), folder / LABELS_NAME)
     np.save(folder / EMBEDDING_NAME, model.points_)
     write_json(summary, folder / SUMMARY_NAME)
-    try:
-        from shade.report import write_report  # type: ignore[import-not-found, unused-ignore]
+    from shade.report import write_report
 
+    try:
         write_report(model, folder / REPORT_NAME, samples=samples)
     except ImportError as error:
-        if error.name == "shade.report":
-            return
         messages.say(f"no {REPORT_NAME}: {error}")
 
 

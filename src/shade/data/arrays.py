@@ -3,121 +3,86 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from shade._base.arrays import AnyArray
-from shade._base.errors import DataError
-from shade._base.extras import need
+from shade._base.errors import DataError, told_as
 from shade._base.memory import check_room
 from shade.data.images import channels_first
-from shade.data.samples import Samples, enumerate_names
+from shade.data.row_sources import ArraySource, RowSource
+from shade.data.samples import ReadOptions, Samples, enumerate_names
 from shade.data.tables import check_names, known_columns
 
 CHANNELS = (1, 3, 4)
 
 
-def read_npy(path: Path) -> AnyArray:
+def read_npy(path: Path, options: ReadOptions) -> Samples:
     """Map a file into memory: rows are read when they are used."""
-    try:
+    with told_as(DataError, f"{path} cannot be read as an array", ValueError, EOFError, OSError):
         array: AnyArray = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, EOFError, OSError) as error:
-        raise DataError(f"{path} cannot be read as an array: {error}.") from None
-    return array
+    return _samples_of(array, {}, path, options)
 
 
-def read_npz(path: Path, key: str | None, others: Collection[str]) -> tuple[AnyArray, dict[str, AnyArray]]:
-    """The array to cluster, and those of the names asked for that are in the file."""
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            return _choose(file.files, file.__getitem__, str(path), key, others)
-    except (ValueError, EOFError, zipfile.BadZipFile, OSError) as error:
-        if isinstance(error, DataError):
-            raise
-        raise DataError(f"{path} cannot be read as arrays: {error}.") from None
+def read_npz(path: Path, options: ReadOptions) -> Samples:
+    """Read the array to cluster, and those that hold labels and ids."""
+    errors = (ValueError, EOFError, zipfile.BadZipFile, OSError)
+    with told_as(DataError, f"{path} cannot be read as arrays", *errors), np.load(path, allow_pickle=False) as file:
+        array, named = _choose(file.files, file.__getitem__, path, options)
+    return _samples_of(array, named, path, options)
 
 
-def read_zarr(path: Path, key: str | None, others: Collection[str]) -> tuple[Any, dict[str, AnyArray]]:
-    """An array of a zarr store, or the one to cluster out of a group, which is not read yet."""
-    zarr = need("zarr", "io", "Reading zarr stores")
-    try:
-        found = zarr.open(str(path), mode="r")
-        if isinstance(found, zarr.Array):
-            return found, {}
-        array, named = _choose(sorted(found.array_keys()), found.__getitem__, str(path), key, others)
-        return array, {name: np.asarray(values[...]) for name, values in named.items()}
-    except (ValueError, KeyError, OSError, TypeError) as error:
-        if isinstance(error, DataError):
-            raise
-        raise DataError(f"{path} cannot be read as zarr: {' '.join(str(error).split())}.") from None
+def read_zarr(path: Path, options: ReadOptions) -> Samples:
+    """Read an array of a zarr store, or the one to cluster out of a group, when its rows are used."""
+    return _samples_of(*_open_store(path, options), path, options)
 
 
-def samples_of_array(
-    array: Any,
-    source: str,
-    *,
-    label: str | None,
-    id: str | None,
-    drop: Collection[str],
-    others: dict[str, AnyArray],
-    memory: int | None,
-) -> Samples:
-    """Rows of a matrix or of images; label, id and columns to drop of a matrix are named by number."""
-    if array.ndim not in (2, 3, 4) or 0 in array.shape:
-        raise DataError(
-            f"{source} holds an array of shape {array.shape}. Give one row a sample: n x features, n x height x width "
-            "or n x channels x height x width, none of them 0."
-        )
-    if array.dtype.kind not in "fiub":
-        raise DataError(f"{source} holds {array.dtype}, not real numbers.")
-    notes = []
-    if array.ndim == 4 and array.shape[3] in CHANNELS and array.shape[1] not in CHANNELS:
-        _check_copy(array, memory, f"Bringing the channels of {source} to the front")
-        array = channels_first(np.asarray(array))
-        notes.append("read the last axis as the channels of images")
-    taken = {option: others.get(name) for option, name in (("label", label), ("id", id)) if name is not None}
-    numbers = [name for name in (label, id) if name is not None and name not in others]
-    chosen = {name: _column_number(array, name, source, others) for name in [*numbers, *drop]}
-    for option, name in (("label", label), ("id", id)):
-        if name in chosen:
-            taken[option] = array[:, chosen[name]]
-    for option, values in taken.items():
-        if values is not None and values.shape != (array.shape[0],):
-            raise DataError(f"{source} has {array.shape[0]} rows, but its {option} has the shape {values.shape}.")
-    if chosen:
-        _check_copy(array, memory, f"Leaving out columns of {source}")
-        array = np.delete(np.asarray(array), sorted(set(chosen.values())), axis=1)
-        if array.shape[1] == 0:
-            raise DataError(f"{source} has no column left to cluster by.")
-    ids = taken.get("id")
-    return Samples(
-        rows=array,
-        kind="table" if array.ndim == 2 else "images",
-        source=source,
-        ids=np.arange(array.shape[0]) if ids is None else ids,
-        labels=taken.get("label"),
-        notes=tuple(notes),
-    )
+def open_zarr(path: Path) -> RowSource:
+    """The array of a zarr store, or the one to cluster out of a group."""
+    return ArraySource(_open_store(path, None)[0], str(path))
 
 
-def read_h5ad(
-    path: Path,
-    *,
-    key: str | None,
-    label: str | None,
-    id: str | None,
-    drop: Collection[str],
-    columns: Sequence[str] | None,
-) -> Samples:
+class NpyFile(RowSource):
+    """A npy file, read piece by piece: unlike a memmap it takes no address space, and survives being cut short."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        with (
+            told_as(DataError, f"{path} cannot be read as an array", ValueError, EOFError, OSError),
+            path.open("rb") as file,
+        ):
+            one = np.lib.format.read_magic(file) == (1, 0)
+            read_header = np.lib.format.read_array_header_1_0 if one else np.lib.format.read_array_header_2_0
+            shape, by_columns, dtype = read_header(file)
+            self._offset = file.tell()
+        self._set_shape(shape, dtype, str(path))
+        if by_columns:
+            raise DataError(f"{path} is stored by columns (Fortran order): rows cannot be read one after the other.")
+        self.read(len(self) - 1, len(self))  # the file is as long as it says
+
+    def read(self, start: int, stop: int) -> AnyArray:
+        """Read bytes."""
+        columns = self.shape[1]
+        with self._path.open("rb") as file:
+            file.seek(self._offset + start * columns * self.dtype.itemsize)
+            block = np.fromfile(file, self.dtype, (stop - start) * columns)
+        if block.size != (stop - start) * columns:
+            raise DataError(
+                f"{self._path} ends in {self.place(start + block.size // columns)} of {len(self)}: it was cut short."
+            )
+        return block.reshape(stop - start, columns)
+
+
+def read_h5ad(path: Path, options: ReadOptions) -> Samples:
     """Read cells of an AnnData file: `X`, a layer, or an embedding of `obsm`; labels and ids are columns of `obs`."""
-    anndata = need("anndata", "h5ad", "Reading h5ad files")
-    try:
+    import anndata
+
+    with told_as(DataError, f"{path} cannot be read as h5ad", OSError, KeyError, ValueError, TypeError):
         cells = anndata.read_h5ad(path)
-    except (OSError, KeyError, ValueError, TypeError) as error:
-        raise DataError(f"{path} cannot be read as h5ad: {' '.join(str(error).split())[:200]}.") from None
+    key, label, id = options.key, options.label, options.id
     notes = []
     names: list[str] | None = [str(name) for name in cells.var_names]
     if key in (None, "X"):
@@ -136,10 +101,10 @@ def read_h5ad(
         notes.append("turned the sparse matrix into a full one")
     matrix = np.asarray(matrix)
     if names is not None:
-        check_names(str(path), names, None, None, drop)
-        left = [name for name in names if name not in set(drop)]
-        left = left if columns is None else known_columns(str(path), left, columns, notes)
-        if len(left) < len(names) or left != names:
+        check_names(str(path), names, {"--drop": options.drop})
+        left = [name for name in names if name not in set(options.drop)]
+        left = left if options.columns is None else known_columns(str(path), left, options.columns, notes)
+        if left != names:
             where = {name: index for index, name in enumerate(names)}
             matrix, names = matrix[:, [where[name] for name in left]], left
     for option, wanted in (("--label", label), ("--id", id)):
@@ -147,33 +112,81 @@ def read_h5ad(
             has = enumerate_names([str(name) for name in cells.obs.columns], 20)
             raise DataError(f"{path} has no column {wanted!r} of cells for {option}. It has {has}.")
     return Samples(
-        rows=matrix,
-        kind="table",
-        source=str(path),
-        ids=np.asarray(cells.obs_names if id is None else cells.obs[id]).astype(str),
-        feature_names=None if names is None else tuple(names),
-        labels=None if label is None else np.asarray(cells.obs[label]).astype(str),
-        notes=tuple(notes),
+        matrix,
+        "table",
+        str(path),
+        np.asarray(cells.obs_names if id is None else cells.obs[id]).astype(str),
+        None if names is None else tuple(names),
+        None if label is None else np.asarray(cells.obs[label]).astype(str),
+        tuple(notes),
     )
 
 
+def _open_store(path: Path, options: ReadOptions | None) -> tuple[Any, dict[str, AnyArray]]:
+    """An array that is not read yet, and those that hold labels and ids."""
+    import zarr
+
+    with told_as(DataError, f"{path} cannot be read as zarr", ValueError, KeyError, OSError, TypeError):
+        found = zarr.open(str(path), mode="r")
+        if isinstance(found, zarr.Array):
+            return found, {}
+        array, named = _choose(sorted(found.array_keys()), found.__getitem__, path, options)
+        return array, {name: np.asarray(values[...]) for name, values in named.items()}
+
+
 def _choose(
-    names: Sequence[str], get: Callable[[str], Any], source: str, key: str | None, others: Collection[str]
-) -> tuple[AnyArray, dict[str, AnyArray]]:
+    names: Sequence[str], get: Callable[[str], Any], path: Path, options: ReadOptions | None
+) -> tuple[Any, dict[str, AnyArray]]:
+    """The array to cluster, and the arrays that the options name as label and id."""
+    key, others = (None, ()) if options is None else (options.key, (options.label, options.id))
     wanted = key or ("X" if "X" in names or len(names) != 1 else names[0])
     if wanted not in names:
         has = enumerate_names(list(names), 20) if names else "none"
-        raise DataError(f"{source} has no array {wanted!r}. It has {has}: choose with --key.")
-    return get(wanted), {name: get(name) for name in others if name in names and name != wanted}
+        raise DataError(f"{path} has no array {wanted!r}. It has {has}: choose with --key, or give the array itself.")
+    return get(wanted), {name: get(name) for name in others if name in names and name not in (None, wanted)}
+
+
+def _samples_of(array: Any, named: dict[str, AnyArray], path: Path, options: ReadOptions) -> Samples:
+    """Rows of a matrix or of images; label, id and columns to drop of a matrix are `named` arrays or numbers."""
+    if array.ndim not in (2, 3, 4) or 0 in array.shape:
+        raise DataError(
+            f"{path} holds an array of shape {array.shape}. Give one row a sample: n x features, n x height x width "
+            "or n x channels x height x width, none of them 0."
+        )
+    if array.dtype.kind not in "fiub":
+        raise DataError(f"{path} holds {array.dtype}, not real numbers.")
+    notes = []
+    if array.ndim == 4 and array.shape[3] in CHANNELS and array.shape[1] not in CHANNELS:
+        _check_copy(array, options.memory, f"Bringing the channels of {path} to the front")
+        array = channels_first(np.asarray(array))
+        notes.append("read the last axis as the channels of images")
+    wanted = [name for name in (options.label, options.id, *options.drop) if name is not None and name not in named]
+    columns = {name: _column_number(array, name, path, named) for name in wanted}
+    labels, ids = (
+        None if name is None else named[name] if name in named else array[:, columns[name]]
+        for name in (options.label, options.id)
+    )
+    for option, values in (("label", labels), ("id", ids)):
+        if values is not None and values.shape != (array.shape[0],):
+            raise DataError(f"{path} has {array.shape[0]} rows, but its {option} has the shape {values.shape}.")
+    if columns:
+        _check_copy(array, options.memory, f"Leaving out columns of {path}")
+        array = np.delete(np.asarray(array), sorted(set(columns.values())), axis=1)
+        if array.shape[1] == 0:
+            raise DataError(f"{path} has no column left to cluster by.")
+    rows = array if isinstance(array, np.ndarray) else ArraySource(array, str(path))
+    kind = "table" if array.ndim == 2 else "images"
+    ids = np.arange(array.shape[0]) if ids is None else ids
+    return Samples(rows, kind, str(path), ids, labels=labels, notes=tuple(notes))
 
 
 def _check_copy(array: Any, memory: int | None, what: str) -> None:
     check_room(2 * array.nbytes, memory, what, "Give more, or write the file as it is wanted.")
 
 
-def _column_number(array: Any, name: str, source: str, others: dict[str, AnyArray]) -> int:
+def _column_number(array: Any, name: str, path: Path, others: dict[str, AnyArray]) -> int:
     if array.ndim == 2 and name.isdigit() and int(name) < array.shape[1]:
         return int(name)
     allowed = f"a number from 0 to {array.shape[1] - 1}" if array.ndim == 2 else "none, as these are images"
     named = f" or one of the arrays {enumerate_names(list(others))}" if others else ""
-    raise DataError(f"{source} has no column {name!r}: its columns have no names, give {allowed}{named}.")
+    raise DataError(f"{path} has no column {name!r}: its columns have no names, give {allowed}{named}.")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import os
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from platformdirs import user_cache_path
 
 from shade._base.arrays import AnyArray, IntArray
 from shade._base.errors import DataError
@@ -47,17 +47,9 @@ class Dataset:
 
 
 def data_folder() -> Path:
-    """The folder of the datasets: the environment's SHADE_DATA, else one in the user's cache."""
+    """The folder of the datasets: SHADE_DATA of the environment, or a folder in the user's cache if it is not set."""
     chosen = os.environ.get("SHADE_DATA")
-    if chosen:
-        return Path(chosen)
-    if sys.platform == "darwin":
-        cache = Path.home() / "Library" / "Caches"
-    elif sys.platform == "win32":
-        cache = Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
-    else:
-        cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
-    return cache / "shade" / "data"
+    return Path(chosen) if chosen else user_cache_path("shade", appauthor=False, opinion=False) / "data"
 
 
 def find_dataset(name: str) -> DatasetInfo:

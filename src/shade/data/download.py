@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 import http.client
 import logging
-import os
-import tempfile
+import shutil
 import time
 import urllib.error
 import urllib.request
 from pathlib import Path
 
 from shade._base.errors import ShadeError
+from shade._base.files import written_aside
 
 logger = logging.getLogger(__name__)
 
@@ -42,38 +42,26 @@ def download_file(url: str, path: Path, *, sha256: str = "", attempts: int = 4, 
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     for attempt in range(1, attempts + 1):
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
-        temporary = Path(name)
         try:
-            with os.fdopen(handle, "wb") as file:
-                digest = _copy(url, file)
-            if sha256 and digest != sha256:
-                raise DownloadError(f"{url} has sha256 {digest}, but {sha256} was expected.")
-            temporary.replace(path)
+            with written_aside(path) as aside:
+                _fetch(url, aside, sha256)
             return
         except (OSError, http.client.HTTPException) as error:
-            if attempt == attempts or not _may_pass(error):
+            passing = not isinstance(error, urllib.error.HTTPError) or error.code in _WORTH_TRYING_AGAIN
+            if attempt == attempts or not passing:
                 raise DownloadError(f"Fetching {url} failed (attempt {attempt} of {attempts}): {error}") from error
             logger.warning("fetching %s failed (%s); trying again", url, error)
             time.sleep(pause * 2.0 ** (attempt - 1))
-        finally:
-            temporary.unlink(missing_ok=True)
 
 
-def _copy(url: str, file: object) -> str:
-    """Copy a response into a file; returns its sha256. A response shorter than announced is an error."""
-    digest, received = hashlib.sha256(), 0
+def _fetch(url: str, path: Path, sha256: str) -> None:
+    """Store a response; one that is shorter than announced, or has another checksum, is an error."""
     request = urllib.request.Request(url, headers={"User-Agent": "shade-clustering"})
-    with urllib.request.urlopen(request, timeout=TIMEOUT) as response:
-        announced = response.headers.get("Content-Length")
-        while block := response.read(BLOCK):
-            file.write(block)  # type: ignore[attr-defined]
-            digest.update(block)
-            received += len(block)
-    if announced is not None and received != int(announced):
-        raise DownloadError(f"{url} broke off after {received} of {announced} bytes.")
-    return digest.hexdigest()
-
-
-def _may_pass(error: Exception) -> bool:
-    return not isinstance(error, urllib.error.HTTPError) or error.code in _WORTH_TRYING_AGAIN
+    with urllib.request.urlopen(request, timeout=TIMEOUT) as response, path.open("w+b") as file:
+        shutil.copyfileobj(response, file, BLOCK)
+        announced, received = response.headers.get("Content-Length"), file.tell()
+        if announced is not None and received != int(announced):
+            raise DownloadError(f"{url} broke off after {received} of {announced} bytes.")
+        file.seek(0)
+        if sha256 and (found := hashlib.file_digest(file, "sha256").hexdigest()) != sha256:
+            raise DownloadError(f"{url} has sha256 {found}, but {sha256} was expected.")

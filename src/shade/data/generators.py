@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from shade._base.arrays import FloatArray, IntArray
+from shade._base.extras import need
+from shade._base.seeds import draw_seed
 from shade._base.validation import Real, Whole, check_parameter
 
 RandomState = int | np.random.Generator | np.random.RandomState | None
@@ -19,20 +21,10 @@ S_CENTRE = 2.0 + 1.5 + S_RADIUS
 
 # The parameters of the paper's synthetic data (its appendix).
 DENSIRED: dict[str, Any] = {
-    "clunum": 10,
-    "core_num": 200,
-    "domain_size": 20,
-    "step": 1.5,
-    "dens_factors": [1, 1, 0.5, 0.3, 2, 1.2, 0.9, 0.6, 1.4, 1.1],
-    "momentum": 0.8,
-    "branch": 0.1,
-    "star": 1,
-    "square": True,
-    "max_retry": 5,
-    "random_start": False,
-    "safety": False,
-    "verbose": False,
-}
+    "clunum": 10, "core_num": 200, "domain_size": 20, "step": 1.5,
+    "dens_factors": [1, 1, 0.5, 0.3, 2, 1.2, 0.9, 0.6, 1.4, 1.1], "momentum": 0.8, "branch": 0.1, "star": 1,
+    "square": True, "max_retry": 5, "random_start": False, "safety": False, "verbose": False,
+}  # fmt: skip
 
 
 def make_three_clusters(
@@ -126,12 +118,10 @@ def make_moons(
 
     Parameters
     ----------
-    n_samples : int, default=1500
+    n_samples, noise_share, random_state
+        As in :func:`make_blobs`.
     noise : float, default=0.05
         Standard deviation of the Gaussian jitter.
-    noise_share : float, default=0.0
-        Share of the points that are uniform noise over 1.2 times the extent of the clusters, labelled −1.
-    random_state : int, Generator, RandomState or None, default=None
 
     Returns
     -------
@@ -150,12 +140,8 @@ def make_rings(
 
     Parameters
     ----------
-    n_samples : int, default=1500
-    noise : float, default=0.05
-        Standard deviation of the Gaussian jitter.
-    noise_share : float, default=0.0
-        Share of the points that are uniform noise over 1.2 times the extent of the clusters, labelled −1.
-    random_state : int, Generator, RandomState or None, default=None
+    n_samples, noise, noise_share, random_state
+        As in :func:`make_moons`.
 
     Returns
     -------
@@ -195,10 +181,7 @@ def make_densired(
     check_parameter("n_features", n_features, Whole(2), "make_densired")
     _check_share(noise_share, "make_densired")
     check_parameter("seed", seed, Whole(0), "make_densired")
-    try:
-        from densired import datagen
-    except ImportError as error:
-        raise ImportError("make_densired needs the densired package: pip install densired") from error
+    datagen = need("densired.datagen", "paper", "make_densired")
     with contextlib.redirect_stdout(io.StringIO()):  # it counts aloud
         maker = datagen.densityDataGen(dim=n_features, ratio_noise=noise_share, seed=seed, **DENSIRED)
         table = maker.generate_data(n_samples)
@@ -206,7 +189,7 @@ def make_densired(
 
 
 def _make_with_noise(
-    make: Any, owner: str, n_samples: int, jitter: float, noise_share: float, random_state: object, **settings: Any
+    make: Any, owner: str, n_samples: int, jitter: float, noise_share: float, random_state: RandomState, **settings: Any
 ) -> tuple[FloatArray, IntArray]:
     """Call a generator of scikit-learn, and put uniform noise among its points."""
     check_parameter("n_samples", n_samples, Whole(2), owner)
@@ -247,16 +230,11 @@ def _letter_s(along: FloatArray) -> FloatArray:
     return np.column_stack([x, np.zeros_like(angle), S_RADIUS * np.sign(angle) * (np.cos(angle) - 1.0)])
 
 
-def _make_generator(random_state: object, owner: str) -> np.random.Generator:
+def _make_generator(random_state: RandomState, owner: str) -> np.random.Generator:
     """One local generator, whatever the seed came as."""
-    if isinstance(random_state, np.random.Generator):
-        return random_state
-    if isinstance(random_state, np.random.RandomState):
-        return np.random.default_rng(random_state.randint(2**31, dtype=np.int64))
-    if random_state is None:
-        return np.random.default_rng()
-    if Whole(0).accepts(random_state):
-        return np.random.default_rng(int(random_state))  # type: ignore[call-overload]
+    generators = (np.random.Generator, np.random.RandomState)
+    if random_state is None or isinstance(random_state, generators) or Whole(0).accepts(random_state):
+        return np.random.default_rng(draw_seed(random_state))
     raise ValueError(
         f"The 'random_state' parameter of {owner} must be an int in the range [0, inf), a Generator, a RandomState "
         f"or None. Got {random_state!r} instead."

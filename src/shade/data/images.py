@@ -6,96 +6,111 @@ import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
 import numpy as np
 
 from shade._base.arrays import AnyArray
-from shade._base.errors import DataError
-from shade._base.extras import need
+from shade._base.errors import DataError, told_as
+from shade._base.files import files_in, is_hidden
 from shade._base.memory import check_room
-from shade.data.samples import Samples, counted, enumerate_names
+from shade.data.row_sources import RowSource
+from shade.data.samples import ReadOptions, Samples, counted, enumerate_names
 
 IMAGE_SUFFIXES = frozenset(
     {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".pgm", ".ppm", ".pbm", ".pnm"}
 )
 DEEP_MODES = ("I", "F", "I;16", "I;16B", "I;16L")  # grey with more than eight bits
 
-
-@dataclass(frozen=True)
-class ImageFiles:
-    """Named files, in a folder or a zip."""
-
-    names: list[str]
-    open: Callable[[str], IO[bytes]]
+Opener = Callable[[str], IO[bytes]]
 
 
-@contextmanager
-def files_of(path: Path) -> Iterator[ImageFiles]:
-    """The files below a folder or in a zip, sorted by name; hidden ones are left out."""
-    if path.is_dir():
-        names = sorted(file.relative_to(path).as_posix() for file in path.rglob("*") if file.is_file())
-        yield ImageFiles(_visible(names), lambda name: (path / name).open("rb"))
-        return
-    try:
-        with zipfile.ZipFile(path) as archive:
-            names = sorted(info.filename for info in archive.infolist() if not info.is_dir())
-            yield ImageFiles(_visible(names), archive.open)
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
-        raise DataError(f"{path} cannot be read as a zip of images: {error}.") from None
+def read_images(path: Path, options: ReadOptions) -> Samples:
+    """Read pictures of one size: grey ones as n × height × width, coloured ones as n × 3 × height × width."""
+    check_no_columns(path, options)
+    source = ImageFiles(path, options.resize)
+    rows: Any = source
+    if options.memory is None or options.resize is not None:
+        what = f"Reading {counted(len(source), 'image')}"
+        check_room(2 * source.nbytes, options.memory, what, "Give more, or a smaller --resize.")
+        rows = source[:].reshape(len(source), *source.sample_shape)
+    labels = folder_labels(source.file_names, options.label, path)
+    return Samples(rows, "images", str(path), np.array(source.file_names), labels=labels, notes=tuple(source.notes))
 
 
-def read_images(
-    path: Path,
-    *,
-    label: str | None,
-    resize: tuple[int, int] | None,
-    memory: int | None = None,
-    later: Callable[[Path], Any] | None = None,
-) -> Samples:
-    """Read pictures of one size: grey ones as n × height × width, coloured ones as n × 3 × height × width.
+class ImageFiles(RowSource):
+    """The pictures below a folder or in a zip, sorted by name, all of one size or brought to one.
 
-    `later` makes rows that are read when they are used.
+    Attributes
+    ----------
+    file_names : list of str
+    notes : list of str
+        What becomes of other files and of pictures of another kind.
     """
-    notes = []
-    with files_of(path) as files:
-        names = [name for name in files.names if PurePosixPath(name).suffix.lower() in IMAGE_SUFFIXES]
-        if not names:
+
+    def __init__(self, path: Path, resize: tuple[int, int] | None = None) -> None:
+        self._path, self._resize = path, resize
+        modes: Counter[str] = Counter()
+        sizes: Counter[tuple[int, int]] = Counter()
+        with self._open_files() as (names, open_file):
+            self.file_names = [name for name in names if PurePosixPath(name).suffix.lower() in IMAGE_SUFFIXES]
+            for name in self.file_names:  # only headers are read
+                with self._open_image(name, open_file) as image:
+                    modes[image.mode] += 1
+                    sizes[image.size] += 1
+        if not self.file_names:
             raise DataError(f"{path} holds no images ({', '.join(sorted(IMAGE_SUFFIXES))}).")
-        others = sorted(set(files.names) - set(names))
-        if others:
-            notes.append(f"left out {counted(len(others), 'file')} not of images: {enumerate_names(others)}")
-        modes, sizes = survey(path, files, names)
+        (width, height), _ = sizes.most_common(1)[0]
         if resize is None and len(sizes) > 1:
             shown = ", ".join(f"{count} of {w}x{h}" for (w, h), count in sizes.most_common(4))
-            w, h = sizes.most_common(1)[0][0]
             raise DataError(
                 f"The images in {path} have {len(sizes)} sizes ({shown}{', …' if len(sizes) > 4 else ''}). "
-                f"Bring them to one with --resize {w}x{h}."
+                f"Bring them to one with --resize {width}x{height}."
             )
-        mode = common_mode(modes)
-        if len(modes) > 1:
-            shown = ", ".join(f"{count} {name}" for name, count in modes.most_common())
-            notes.append(f"read images of several kinds ({shown}) as {'colour' if mode == 'RGB' else 'grey'}")
-        if any(name.endswith("A") for name in modes):
-            notes.append("left out the transparency of images")
-        width, height = resize or sizes.most_common(1)[0][0]
-        size = len(names) * width * height * {"L": 1, "RGB": 3}.get(mode, 4)
-        if later is None:
-            check_room(2 * size, memory, f"Reading {counted(len(names), 'image')}", "Give more, or a smaller --resize.")
-            pixels = np.stack([read_pixels(path, files, name, mode, resize) for name in names])
-    if resize is not None:
-        notes.append(f"resized the images to {resize[0]}x{resize[1]}")
-    return Samples(
-        rows=channels_first(pixels) if later is None else later(path),
-        kind="images",
-        source=str(path),
-        ids=np.array(names),
-        labels=folder_labels(names, label, path),
-        notes=tuple(notes),
-    )
+        self._mode = _common_mode(modes)
+        self.notes = _notes_of(sorted(set(names) - set(self.file_names)), modes, self._mode, resize)
+        width, height = resize or (width, height)
+        channels = (3,) if self._mode == "RGB" else ()
+        kind = np.dtype(np.float32 if self._mode == "F" else np.uint8)
+        self._pixel_shape = (height, width, *channels)
+        self._set_shape((len(self.file_names), *channels, height, width), kind, str(path))
+
+    def read(self, start: int, stop: int) -> AnyArray:
+        """Open and decode files."""
+        pixels = np.empty((stop - start, *self._pixel_shape), self.dtype)
+        with self._open_files() as (_, open_file):
+            for place, name in enumerate(self.file_names[start:stop]):
+                with self._open_image(name, open_file) as image:
+                    found = image if image.mode == self._mode else image.convert(self._mode)
+                    pixels[place] = found if self._resize in (None, found.size) else found.resize(self._resize)
+        return channels_first(pixels).reshape(stop - start, -1)
+
+    def place(self, row: int) -> str:
+        """The file."""
+        return f"row {row} ({self.file_names[row]})"
+
+    @contextmanager
+    def _open_files(self) -> Iterator[tuple[list[str], Opener]]:
+        """The names of all files that are not hidden, sorted, and what opens one."""
+        path = self._path
+        if path.is_dir():
+            names = [file.relative_to(path).as_posix() for file in files_in(path)]
+            yield sorted(names), lambda name: (path / name).open("rb")
+            return
+        errors = (zipfile.BadZipFile, NotImplementedError, RuntimeError)
+        with told_as(DataError, f"{path} cannot be read as a zip of images", *errors), zipfile.ZipFile(path) as archive:
+            names = [entry.filename for entry in archive.infolist() if not entry.is_dir()]
+            yield sorted(name for name in names if not is_hidden(PurePosixPath(name))), archive.open
+
+    @contextmanager
+    def _open_image(self, name: str, open_file: Opener) -> Iterator[Any]:
+        from PIL import Image
+
+        errors = (OSError, ValueError, SyntaxError, zipfile.BadZipFile, Image.DecompressionBombError)
+        what = f"The image {name} in {self._path} cannot be read"
+        with told_as(DataError, what, *errors), open_file(name) as file, Image.open(file) as image:
+            yield image
 
 
 def channels_first(pixels: AnyArray) -> AnyArray:
@@ -103,8 +118,16 @@ def channels_first(pixels: AnyArray) -> AnyArray:
     return np.ascontiguousarray(np.moveaxis(pixels, 3, 1)) if pixels.ndim == 4 else pixels
 
 
+def check_no_columns(path: Path, options: ReadOptions) -> None:
+    """Refuse options that name columns, which neither images nor videos have."""
+    if options.id is not None or options.drop:
+        raise DataError(
+            f"{path} holds pictures, which have no columns for --id or --drop: files are named by themselves."
+        )
+
+
 def folder_labels(names: Sequence[str], label: str | None, source: Path) -> AnyArray | None:
-    """The folder that each file lies in, when asked for."""
+    """The folder that each file is in, if the option asks for it."""
     if label is None:
         return None
     if label != "folder":
@@ -114,44 +137,23 @@ def folder_labels(names: Sequence[str], label: str | None, source: Path) -> AnyA
     return np.array([PurePosixPath(name).parent.name for name in names])
 
 
-def _visible(names: list[str]) -> list[str]:
-    return [name for name in names if not any(part.startswith((".", "__MACOSX")) for part in name.split("/"))]
-
-
-def survey(path: Path, files: ImageFiles, names: list[str]) -> tuple[Counter[str], Counter[tuple[int, int]]]:
-    """How many images there are of each mode and size, from their headers alone."""
-    modes: Counter[str] = Counter()
-    sizes: Counter[tuple[int, int]] = Counter()
-    for name in names:
-        with _image(path, files, name) as image:
-            modes[image.mode] += 1
-            sizes[image.size] += 1
-    return modes, sizes
-
-
-def common_mode(modes: Counter[str]) -> str:
+def _common_mode(modes: Counter[str]) -> str:
     """The mode that holds all of these."""
     if all(mode in ("1", "L") for mode in modes):
         return "L"
     return "F" if all(mode in ("1", "L", *DEEP_MODES) for mode in modes) else "RGB"
 
 
-def read_pixels(path: Path, files: ImageFiles, name: str, mode: str, resize: tuple[int, int] | None) -> AnyArray:
-    """One picture in a mode and size."""
-    with _image(path, files, name) as image:
-        found = image if image.mode == mode else image.convert(mode)
-        if resize is not None and found.size != resize:
-            found = found.resize(resize)
-        return np.asarray(found)
-
-
-@contextmanager
-def _image(path: Path, files: ImageFiles, name: str) -> Iterator[Any]:
-    """An open image; what is wrong with it is told with its name."""
-    pillow = need("PIL.Image", "io", "Reading images")
-    try:
-        with files.open(name) as file, pillow.open(file) as image:
-            yield image
-    except (OSError, ValueError, SyntaxError, zipfile.BadZipFile, pillow.DecompressionBombError) as error:
-        text = " ".join(str(error).split())
-        raise DataError(f"The image {name} in {path} cannot be read: {text}.") from None
+def _notes_of(others: list[str], modes: Counter[str], mode: str, resize: tuple[int, int] | None) -> list[str]:
+    """What is done to the images and to the other files beside them, one sentence each."""
+    notes = []
+    if others:
+        notes.append(f"left out {counted(len(others), 'file')} not of images: {enumerate_names(others)}")
+    if len(modes) > 1:
+        shown = ", ".join(f"{count} {name}" for name, count in modes.most_common())
+        notes.append(f"read images of several kinds ({shown}) as {'colour' if mode == 'RGB' else 'grey'}")
+    if any(name.endswith("A") for name in modes):
+        notes.append("left out the transparency of images")
+    if resize is not None:
+        notes.append(f"resized the images to {resize[0]}x{resize[1]}")
+    return notes

@@ -1,35 +1,58 @@
-"""Tables in parquet: a file, or the files of a folder one after the other, of which row groups are read."""
+"""Tables in parquet: a file, or the files of a folder one after the other. Row groups are read as a whole."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from shade._base.arrays import AnyArray
-from shade._base.errors import DataError
-from shade._base.extras import need
+from shade._base.errors import DataError, told_as
 from shade._base.files import files_in
-from shade.data.tables import is_numeric, to_matrix
+from shade.data.row_sources import RowSource
+from shade.data.samples import ReadOptions, Samples
+from shade.data.tables import is_numeric, samples_of_table, to_matrix, values_of
+
+HEAD_ROWS = 10_000
 
 
-class ParquetShards:
-    """Files with the same columns.
+def read_parquet(path: Path, options: ReadOptions) -> Samples:
+    """Choose columns by the first rows; all rows of the features are yet to be read."""
+    source = ParquetFiles(path)
+    head = samples_of_table(source.head(HEAD_ROWS), str(path), options)
+    rows = source.choose(head.feature_names or ())
+    named = sorted({name for name in (options.label, options.id) if name is not None})
+    table = source.read_columns(named) if named else None
+    return replace(
+        head,
+        rows=rows,
+        ids=np.arange(len(rows)) if options.id is None else values_of(table, options.id),
+        labels=None if options.label is None else values_of(table, options.label),
+    )
+
+
+def open_parquet(path: Path) -> RowSource:
+    """All columns, which must be numbers."""
+    source = ParquetFiles(path)
+    return source.choose(source.all_names)
+
+
+class ParquetFiles(RowSource):
+    """Files with the same columns, of which `choose` says which are the features.
 
     Attributes
     ----------
-    names : list of str
+    all_names : list of str
         Names of all columns.
-    starts : ndarray of int
+    boundaries : ndarray of int
         Rows at which row groups begin and end, from 0 to the number of rows.
     """
 
     def __init__(self, path: Path) -> None:
-        self._parquet = need("pyarrow.parquet", "io", "Reading parquet files")
-        self._arrow = need("pyarrow", "io", "Reading parquet files")
-        self.path = path
+        self._path = path
         self._files = [path]
         if path.is_dir():
             self._files = [file for file in files_in(path) if file.suffix.lower() == ".parquet"]
@@ -37,82 +60,103 @@ class ParquetShards:
         self._kinds: dict[str, np.dtype[Any]] = {}
         self._text: dict[str, Path] = {}
         self._stamps: dict[Path, tuple[int, int]] = {}
+        self._latest: tuple[int, AnyArray] | None = None
         starts = [0]
         for file in self._files:
             metadata = self._read(file, lambda opened: opened.metadata)
             schema = metadata.schema.to_arrow_schema()
             if file == self._files[0]:
-                self.names, self._schema = list(schema.names), schema
+                self.all_names, self._schema = list(schema.names), schema
             self._check_names(file, list(schema.names))
             self._note_kinds(file, metadata, schema)
             for group in range(metadata.num_row_groups):
                 if rows := metadata.row_group(group).num_rows:
                     self._groups.append((file, group))
                     starts.append(starts[-1] + rows)
-        self.starts = np.array(starts)
+        self._starts = self.boundaries = np.array(starts)
 
-    def kind_of(self, names: Sequence[str]) -> np.dtype[Any]:
-        """The smallest type that holds columns in all files; all of them must be numbers."""
+    def choose(self, names: Sequence[str]) -> ParquetFiles:
+        """Take these columns as the features, in the smallest type that holds them in all files."""
         text = [name for name in names if name in self._text]
         if text:
             raise DataError(
                 f"{self._text[text[0]]} has columns that are not numbers: {', '.join(map(repr, text[:8]))}. Write it "
                 "without them."
             )
-        return np.result_type(*(self._kinds[name] for name in names)) if names else np.dtype(np.float64)
+        self.names = list(names)
+        kind = np.result_type(*(self._kinds[name] for name in names)) if names else np.dtype(np.float64)
+        self._set_shape((int(self._starts[-1]), len(names)), kind, str(self._path))
+        return self
 
-    def read_group(self, group: int, names: Sequence[str]) -> AnyArray:
-        """Columns of a row group as a matrix."""
-        file, number = self._groups[group]
-        table = self._read(file, lambda opened: opened.read_row_group(number, columns=names, use_threads=False))
-        return to_matrix(table, list(names))
+    def read(self, start: int, stop: int) -> AnyArray:
+        """Read the row groups that hold the rows."""
+        starts = self._starts
+        first = int(np.searchsorted(starts, start, side="right")) - 1
+        last = int(np.searchsorted(starts, stop, side="left"))
+        rows = np.empty((stop - start, self.shape[1]), self.dtype)
+        for group in range(first, last):
+            begin, end = max(start, int(starts[group])), min(stop, int(starts[group + 1]))
+            rows[begin - start : end - start] = self._read_group(group)[begin - starts[group] : end - starts[group]]
+        return rows
 
     def read_columns(self, names: Sequence[str]) -> Any:
         """Columns of all rows as a pyarrow table."""
+        import pyarrow
+
         tables = [self._read(file, lambda opened: opened.read(columns=names)) for file in self._files]
-        try:
-            return self._arrow.concat_tables(tables, promote_options="permissive")
-        except self._arrow.ArrowException as error:
-            message = f"Columns of the files in {self.path} have types that do not go together: {error}."
-            raise DataError(message) from None
+        what = f"Columns of the files in {self._path} have types that do not go together"
+        with told_as(DataError, what, pyarrow.ArrowException):
+            return pyarrow.concat_tables(tables, promote_options="permissive")
 
     def head(self, rows: int) -> Any:
         """All columns of the first rows, of the first row group at most, as a pyarrow table."""
+        import pyarrow
+
         if not self._groups:
             return self._schema.empty_table()
         file, group = self._groups[0]
 
         def read(opened: Any) -> Any:
             # One after the other, for a page of each of many columns may be more than there is memory.
-            columns = [next(opened.iter_batches(rows, row_groups=[group], columns=[name])) for name in self.names]
-            return self._arrow.Table.from_arrays([column.column(0) for column in columns], names=self.names)
+            columns = [next(opened.iter_batches(rows, row_groups=[group], columns=[name])) for name in self.all_names]
+            return pyarrow.Table.from_arrays([column.column(0) for column in columns], names=self.all_names)
 
         return self._read(file, read)
 
     def place(self, row: int) -> str:
         """The file of a row, and its number in it."""
-        group = int(np.searchsorted(self.starts, row, side="right")) - 1
+        group = int(np.searchsorted(self._starts, row, side="right")) - 1
         file = self._groups[group][0]
-        first = next(start for (other, _), start in zip(self._groups, self.starts, strict=False) if other == file)
+        first = next(start for (other, _), start in zip(self._groups, self._starts, strict=False) if other == file)
         return f"row {row} (row {row - int(first)} of {file.name})"
 
+    def _read_group(self, group: int) -> AnyArray:
+        """A row group as a matrix; the latest is kept, for slices often end within one."""
+        if self._latest is None or self._latest[0] != group:
+            self._latest = None  # two groups at once may be more than there is memory
+            file, number = self._groups[group]
+            names = self.names or []
+            table = self._read(file, lambda opened: opened.read_row_group(number, columns=names, use_threads=False))
+            self._latest = (group, to_matrix(table, names))
+        return self._latest[1]
+
     def _read(self, file: Path, read: Callable[[Any], Any]) -> Any:
-        try:
+        import pyarrow.parquet
+
+        what = f"{file} cannot be read as parquet, it may have been cut short"
+        with told_as(DataError, what, pyarrow.ArrowException, OSError):
             status = file.stat()
             stamp = (status.st_size, status.st_mtime_ns)
             if self._stamps.setdefault(file, stamp) != stamp:
                 raise DataError(f"{file} was written anew after reading began: start again.")
-            with self._parquet.ParquetFile(file) as opened:
+            with pyarrow.parquet.ParquetFile(file) as opened:
                 return read(opened)
-        except (self._arrow.ArrowException, OSError) as error:
-            text = " ".join(str(error).split()).removesuffix(".")[:200]
-            raise DataError(f"{file} cannot be read as parquet, it may have been cut short: {text}.") from None
 
     def _check_names(self, file: Path, names: list[str]) -> None:
-        if names == self.names:
+        if names == self.all_names:
             return
-        lacking = [name for name in self.names if name not in names]
-        unknown = [name for name in names if name not in self.names]
+        lacking = [name for name in self.all_names if name not in names]
+        unknown = [name for name in names if name not in self.all_names]
         what = [f"lacks {', '.join(map(repr, lacking[:8]))}"] if lacking else []
         what += [f"has {', '.join(map(repr, unknown[:8]))} in addition"] if unknown else []
         raise DataError(
@@ -122,7 +166,8 @@ class ParquetShards:
 
     def _note_kinds(self, file: Path, metadata: Any, schema: Any) -> None:
         """Note the type that each column is read as: whole numbers with empty cells become floats."""
-        types = self._arrow.types
+        from pyarrow import types
+
         places = {metadata.schema.column(index).path: index for index in range(metadata.num_columns)}
         for field in schema:
             name: str = field.name

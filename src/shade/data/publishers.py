@@ -17,14 +17,14 @@ import numpy as np
 
 from shade._base.arrays import AnyArray
 from shade._base.errors import ShadeWarning
-from shade.data.catalogue import DatasetInfo
+from shade._base.extras import need
+from shade.data.catalogue import WEIZMANN_ACTIONS, DatasetInfo
 from shade.data.datasets import DatasetError, hash_arrays
 from shade.data.download import download_file
 
 Arrays = tuple[AnyArray, AnyArray]
 Files = dict[str, bytes]  # path in an archive, or name, and content
 
-WEIZMANN_ACTIONS = ("walk", "run", "jump", "side", "bend", "wave1", "wave2", "pjump", "jack", "skip")
 WEIZMANN_PERSONS = ("daria", "denis", "eli", "ido", "ira", "lena", "lyova", "moshe", "shahar")
 KECK_SIZE = (200, 200)
 KECK_GESTURES = 15  # 14, and none
@@ -76,14 +76,11 @@ def read_htru2(sources: list[Path]) -> Arrays:
     return table[:, :-1].astype(np.float32), table[:, -1]
 
 
-def read_pendigits(sources: list[Path]) -> Arrays:
+def read_digits(sources: list[Path]) -> Arrays:
     """Training rows, then test rows, the class last."""
-    return _read_digits(sources[0], "pendigits")
-
-
-def read_optdigits(sources: list[Path]) -> Arrays:
-    """Training rows, then test rows, the class last."""
-    return _read_digits(sources[0], "optdigits")
+    files = _unpack(sources[0])
+    table = np.concatenate([_read_table(_find(files, rf"digits\.{part}$"), ",") for part in ("tra", "tes")])
+    return table[:, :-1].astype(np.uint8), table[:, -1]
 
 
 def read_har(sources: list[Path]) -> Arrays:
@@ -129,14 +126,12 @@ def read_idx(sources: list[Path]) -> Arrays:
     return np.concatenate([images, test_images]), np.concatenate([labels, test_labels])
 
 
-def read_coil20(sources: list[Path]) -> Arrays:
-    """Pictures by object, then by pose."""
-    return _read_coil(sources[0], 20)
-
-
-def read_coil100(sources: list[Path]) -> Arrays:
-    """Pictures by object, then by pose."""
-    return _read_coil(sources[0], 100)
+def read_coil(sources: list[Path]) -> Arrays:
+    """Pictures by object, then by pose, which is a number or an angle."""
+    found = [(re.search(r"obj(\d+)__(\d+)\.png$", name), content) for name, content in _unpack(sources[0]).items()]
+    pictures = {(int(match[1]), int(match[2])): content for match, content in found if match}
+    views = sorted(pictures)
+    return np.stack([_read_image(pictures[view]) for view in views]), np.array([thing - 1 for thing, _ in views])
 
 
 def read_cmu_faces(sources: list[Path]) -> Arrays:
@@ -150,7 +145,7 @@ def read_cmu_faces(sources: list[Path]) -> Arrays:
 def read_weizmann(sources: list[Path]) -> Arrays:
     """All frames of all videos, 144 × 180 × 3; the class is the pair of person and action."""
     frames, labels = [], []
-    for name, content in sorted(_merge(sources).items(), key=lambda item: Path(item[0]).name):
+    for name, content in sorted(_unpack(*sources).items(), key=lambda item: Path(item[0]).name):
         if not name.endswith(".avi"):
             continue
         person, action = Path(name).stem.split("_")[:2]
@@ -182,10 +177,7 @@ def read_keck(sources: list[Path]) -> Arrays:
 
 def read_frames(content: bytes, size: tuple[int, int] | None = None) -> Iterator[AnyArray]:
     """Frames of a video as height × width × 3 arrays, reduced to (height, width) by averaging if given."""
-    try:
-        import av
-    except ImportError as error:
-        raise ImportError("Reading videos needs PyAV: pip install av") from error
+    av = need("av", "paper", "Reading videos")
     with av.open(io.BytesIO(content), "r") as video:
         for frame in video.decode(video=0):
             if size is not None:
@@ -206,19 +198,6 @@ def _read_sequences(text: str) -> dict[tuple[str, int, int], list[tuple[int, int
     return ranges
 
 
-def _read_digits(source: Path, name: str) -> Arrays:
-    files = _unpack(source)
-    table = np.concatenate([_read_table(_find(files, rf"{name}\.{part}$"), ",") for part in ("tra", "tes")])
-    return table[:, :-1].astype(np.uint8), table[:, -1]
-
-
-def _read_coil(source: Path, n_objects: int) -> Arrays:
-    files = {re.sub(r".*/", "", name): content for name, content in _unpack(source).items()}
-    step = 5 if n_objects == 100 else 1  # poses are named by their angle, or numbered
-    names = [f"obj{thing}__{pose * step}.png" for thing in range(1, n_objects + 1) for pose in range(72)]
-    return np.stack([_read_image(files[name]) for name in names]), np.repeat(np.arange(n_objects), 72)
-
-
 def _read_table(content: bytes, delimiter: str | None = None) -> AnyArray:
     return np.loadtxt(io.BytesIO(content), delimiter=delimiter, ndmin=2)
 
@@ -230,21 +209,13 @@ def _read_idx(content: bytes) -> AnyArray:
 
 
 def _read_image(content: bytes) -> AnyArray:
-    try:
-        from PIL import Image
-    except ImportError as error:
-        raise ImportError("Reading pictures needs Pillow: pip install pillow") from error
-    with Image.open(io.BytesIO(content)) as image:
+    with need("PIL.Image", "paper", "Reading pictures").open(io.BytesIO(content)) as image:
         return np.asarray(image)
 
 
-def _unpack(path: Path) -> Files:
-    """All files of an archive, those of archives inside it included."""
-    return dict(_members(path.name, path.read_bytes()))
-
-
-def _merge(paths: list[Path]) -> Files:
-    return {name: content for path in paths for name, content in _unpack(path).items()}
+def _unpack(*paths: Path) -> Files:
+    """All files of archives, those of archives inside them included."""
+    return {name: content for path in paths for name, content in _members(path.name, path.read_bytes())}
 
 
 def _members(name: str, content: bytes) -> Iterator[tuple[str, bytes]]:
@@ -276,7 +247,7 @@ def _find(files: Files, pattern: str) -> bytes:
 READERS: dict[str, Callable[[list[Path]], Any]] = {
     reader.__name__: reader
     for reader in (
-        read_densired, read_letter, read_htru2, read_pendigits, read_optdigits, read_har, read_mice, read_tcga,
-        read_usps, read_idx, read_coil20, read_coil100, read_cmu_faces, read_weizmann, read_keck,
+        read_densired, read_letter, read_htru2, read_digits, read_har, read_mice, read_tcga, read_usps, read_idx,
+        read_coil, read_cmu_faces, read_weizmann, read_keck,
     )
 }  # fmt: skip

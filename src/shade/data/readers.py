@@ -1,9 +1,9 @@
-"""From a file, a folder or standard input to samples."""
+"""From a file, a folder or standard input to samples: the table of formats, and how a format is recognised."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -12,23 +12,52 @@ import numpy as np
 
 from shade._base.arrays import FloatArray
 from shade._base.errors import DataError
+from shade._base.extras import need
 from shade._base.files import files_in
 from shade._base.memory import check_room
-from shade._base.validation import Whole, check_choice, check_parameter
-from shade.data.arrays import read_h5ad, read_npy, read_npz, read_zarr, samples_of_array
+from shade.data.arrays import NpyFile, open_zarr, read_h5ad, read_npy, read_npz, read_zarr
 from shade.data.frames import VIDEO_SUFFIXES, read_frames
-from shade.data.images import IMAGE_SUFFIXES, read_images
-from shade.data.parquet import ParquetShards
-from shade.data.row_sources import ZARR_FILES, ArraySource, ImageFolder, ParquetFiles
-from shade.data.samples import MISSING, Samples, resolve_missing
-from shade.data.tables import TextFormat, read_text_table, samples_of_table, values_of
+from shade.data.images import IMAGE_SUFFIXES, ImageFiles, read_images
+from shade.data.parquet import open_parquet, read_parquet
+from shade.data.row_sources import ArraySource, RowSource
+from shade.data.samples import ReadOptions, Samples, resolve_missing
+from shade.data.tables import PACKED, STANDARD_INPUT, read_text
 
-TEXT_SUFFIXES = frozenset({".csv", ".tsv", ".tab", ".txt"})
-HEAD_ROWS = 10_000
-READABLE = (
-    "csv, tsv, parquet, npy, npz, zarr, h5ad, a folder of parquet files, a folder or zip of images, a video or a "
-    "folder of videos"
-)
+ZARR_FILES = (".zarray", ".zgroup", "zarr.json")
+
+
+@dataclass(frozen=True)
+class Format:
+    """A row of the table of formats."""
+
+    name: str  # of a file, in messages
+    endings: Collection[str]  # of the names of such files
+    inside: Collection[str]  # endings of the files in a folder that is read as one set of samples
+    contents: str  # of such a folder, in messages
+    package: str  # that reads the format
+    extra: str  # of shade that installs the package
+    read: Callable[[Path, ReadOptions], Samples]
+    open: Callable[[Path], RowSource] | None  # rows that are read when they are used; None if only as a whole
+
+
+def _packed(*endings: str) -> list[str]:
+    """Endings of text files, as they are and compressed."""
+    return [ending + packed for ending in endings for packed in ("", *PACKED)]
+
+
+FORMATS = (
+    Format("csv", _packed(".csv", ".txt"), (), "", "pyarrow.csv", "io", read_text, None),
+    Format("tsv", _packed(".tsv", ".tab"), (), "", "pyarrow.csv", "io", read_text, None),
+    Format(
+        "parquet", [".parquet"], [".parquet"], "parquet files", "pyarrow.parquet", "io", read_parquet, open_parquet,
+    ),
+    Format("npy", [".npy"], (), "", "", "", read_npy, NpyFile),
+    Format("npz", [".npz"], (), "", "", "", read_npz, None),
+    Format("zarr", [".zarr.zip"], ZARR_FILES, "", "zarr", "io", read_zarr, open_zarr),
+    Format("h5ad", [".h5ad"], (), "", "anndata", "h5ad", read_h5ad, None),
+    Format("a zip of images", [".zip"], IMAGE_SUFFIXES, "images", "PIL", "io", read_images, ImageFiles),
+    Format("a video", VIDEO_SUFFIXES, VIDEO_SUFFIXES, "videos", "av", "video", read_frames, None),
+)  # fmt: skip
 
 
 def read_samples(
@@ -58,8 +87,8 @@ def read_samples(
     Parameters
     ----------
     path : str or path
-        A csv, tsv, parquet, npy, npz, zarr or h5ad file; a folder of parquet files; a folder or zip of images; a video
-        or a folder of videos; "-" reads csv from standard input.
+        A csv, tsv, parquet, npy, npz, zarr or h5ad file, a zip of images, a video, or a folder of parquet files, images
+        or videos; "-" reads csv from standard input.
     label : str, optional
         Column with known labels. It is not used for clustering. For files of arrays the name of another
         array or the number of a column; for images and videos "folder", or "file" for the frames of videos.
@@ -92,9 +121,9 @@ def read_samples(
     every : int, default=1
         Read every n-th frame of a video.
     memory : int, optional
-        Most bytes to read at once. Rows of parquet files, zarr arrays and folders of images are then left on disk until
-        they are used; what can only be read as a whole, and would take more, is refused. If None, what takes more than
-        is free is refused.
+        Most bytes to read at once. Rows of parquet files, zarr arrays and images are then left on disk until they are
+        used; what can only be read as a whole, and would take more, is refused. If None, what takes more than is free
+        is refused.
 
     Returns
     -------
@@ -109,111 +138,88 @@ def read_samples(
     >>> read_samples(path).rows.shape
     (5, 3)
     """
-    _check_request(path, missing, every, resize)
-    if str(path) == "-":
-        suffix, where = ".csv", None
-    else:
-        where = Path(path)
-        suffix = _kind_of(where)
-    others = [name for name in (label, id) if name is not None]
-    choice: dict[str, Any] = {
-        "label": label, "id": id, "drop": drop, "drop_non_numeric": drop_non_numeric, "columns": columns,
-    }  # fmt: skip
-    if suffix in (".npz", ".h5ad", "video") or (suffix == "images" and Path(path).is_file()):
-        check_room(_size(Path(path)), memory, f"Reading {path}", "Give more: it can only be read as a whole.")
-    if suffix == ".parquet":
-        samples = _read_parquet(Path(path), **choice)
-    elif suffix in TEXT_SUFFIXES:
-        form = TextFormat(header, delimiter, decimal, tuple(empty), encoding)
-        table, notes = read_text_table(where, form, memory)
-        source = "standard input" if where is None else str(where)
-        samples = samples_of_table(table, source, **choice, notes=notes)
-    elif suffix in (".npy", ".npz", ".zarr"):
-        read = {".npz": read_npz, ".zarr": read_zarr}.get(suffix)
-        array, named = (read_npy(Path(path)), {}) if read is None else read(Path(path), key, others)
-        samples = samples_of_array(array, str(path), label=label, id=id, drop=drop, others=named, memory=memory)
-        if not samples.in_memory:
-            samples = replace(samples, rows=ArraySource(samples.rows, str(path)))
-    elif suffix == ".h5ad":
-        samples = read_h5ad(Path(path), key=key, label=label, id=id, drop=drop, columns=columns)
-    elif id is not None or drop:
-        raise DataError(
-            f"{path} holds pictures, which have no columns for --id or --drop: files are named by themselves."
-        )
-    elif suffix == "video":
-        samples = read_frames(Path(path), label=label, resize=resize, every=every)
-    else:
-        later = ImageFolder if memory is not None and resize is None and Path(path).is_dir() else None
-        samples = read_images(Path(path), label=label, resize=resize, memory=memory, later=later)
+    options = ReadOptions(
+        label=label, id=id, drop=drop, drop_non_numeric=drop_non_numeric, missing=missing, means=means,
+        columns=columns, key=key, header=header, delimiter=delimiter, decimal=decimal, empty=empty, encoding=encoding,
+        resize=resize, every=every, memory=memory,
+    )  # fmt: skip
+    if not str(path):
+        raise DataError("There is no file to read: its name is empty.")
+    where = Path(path)
+    found = _format_of(where)
+    if found.open is None and found.read is not read_text:  # which knows how much more than its size a table takes
+        size = sum(file.stat().st_size for file in ([where] if where.is_file() else files_in(where)))
+        check_room(size, memory, f"Reading {path}", "Give more: it can only be read as a whole.")
+    samples = found.read(where, options)
     if memory is None and not samples.in_memory:
         check_room(samples.rows.nbytes, None, f"Reading {path}", "Give 'memory' to read the rows as they are needed.")
         samples = samples.load()
-    return resolve_missing(samples, missing, means, memory, all_columns=columns is not None)
+    return resolve_missing(samples, options)
 
 
-def _read_parquet(path: Path, **choice: Any) -> Samples:
-    """Columns chosen by the first rows; all rows of the features are yet to be read."""
-    shards = ParquetShards(path)
-    head = samples_of_table(shards.head(HEAD_ROWS), str(path), **choice)
-    names = {name for name in (choice["label"], choice["id"]) if name is not None}
-    table = shards.read_columns(sorted(names)) if names else None
-    rows = ParquetFiles(shards, head.feature_names)
-    return replace(
-        head,
-        rows=rows,
-        ids=np.arange(len(rows)) if choice["id"] is None else values_of(table, choice["id"]),
-        labels=None if choice["label"] is None else values_of(table, choice["label"]),
-    )
+def as_source(X: Any) -> RowSource | None:
+    """The source that X is or names, or None if X is data in memory."""
+    if isinstance(X, RowSource):
+        return X
+    if isinstance(X, str | PathLike):
+        return open_source(Path(X))
+    if isinstance(X, np.memmap):
+        return ArraySource(X, f"The memmap of {X.filename}" if X.filename else None)
+    in_memory = isinstance(X, np.ndarray | np.generic) or hasattr(X, "toarray") or hasattr(X, "detach")
+    a_table = hasattr(X, "__dataframe__") or hasattr(X, "iloc")
+    if in_memory or a_table or not all(hasattr(X, name) for name in ("shape", "dtype", "__getitem__")):
+        return None
+    return ArraySource(X)
 
 
-def _size(path: Path) -> int:
-    """Bytes of a file, or of all files of a folder."""
-    return sum(file.stat().st_size for file in ([path] if path.is_file() else path.rglob("*")))
+def open_source(path: Path) -> RowSource:
+    """Open a file or folder of which rows can be read when they are used."""
+    found = _format_of(path)
+    if found.open is None:
+        able = (other for other in FORMATS if other.open is not None)
+        raise DataError(f"{path} cannot be read piece by piece. Formats that can: {list_formats(able)}.")
+    return found.open(path)
 
 
-def _check_request(path: str | PathLike[str], missing: str, every: int, resize: tuple[int, ...] | None) -> None:
-    check_choice("missing", missing, MISSING, "read_samples")
-    check_parameter("every", every, Whole(1), "read_samples")
-    if resize is not None and (len(resize) != 2 or min(resize) < 1):
-        size = "x".join(map(str, resize))
-        raise DataError(f"Pictures are resized to a width and a height, such as --resize 64x48. Got {size} instead.")
-    if not str(path):
-        raise DataError("There is no file to read: its name is empty.")
+def list_formats(formats: Iterable[Format] = FORMATS) -> str:
+    """The formats, as messages list them."""
+    chosen = list(formats)
+    *folders, last = (found.contents for found in chosen if found.contents)
+    return f"{', '.join(found.name for found in chosen)}, or a folder of {', '.join(folders)} or {last}"
 
 
-def _kind_of(path: Path) -> str:
-    """The suffix that says how to read a path; "images" or "video" for those."""
-    if not path.exists():
+def _format_of(path: Path) -> Format:
+    """The format of a path, whose package must be installed."""
+    if path == STANDARD_INPUT:
+        found = FORMATS[0]
+    elif not path.exists():
         raise DataError(f"{path} does not exist.")
-    if path.is_dir():
-        return _kind_of_folder(path)
+    else:
+        found = _format_of_folder(path) if path.is_dir() else _format_of_file(path)
+    if found.package:
+        need(found.package, found.extra, f"Reading {found.contents or found.name}")
+    return found
+
+
+def _format_of_file(path: Path) -> Format:
+    name = path.name.lower()
     if path.stat().st_size == 0:
         raise DataError(f"{path} is empty.")
-    suffix = path.suffix.lower()
-    if suffix in (".gz", ".bz2"):
-        suffix = Path(path.stem).suffix.lower()
-    if path.name.lower().endswith(".zarr.zip"):
-        return ".zarr"
-    if suffix in VIDEO_SUFFIXES:
-        return "video"
-    if suffix == ".zip":
-        return "images"
-    if suffix in TEXT_SUFFIXES | {".parquet", ".npy", ".npz", ".h5ad"}:
-        return suffix
-    if suffix in IMAGE_SUFFIXES:
+    if path.suffix.lower() in IMAGE_SUFFIXES:
         raise DataError(f"{path} is one image. Give a folder or a zip of images.")
-    raise DataError(f"{path} ends in {path.suffix or 'nothing'!r}, which is none of: {READABLE}.")
+    for found in FORMATS:
+        if name.endswith(tuple(found.endings)):
+            return found
+    raise DataError(f"{path} ends in {path.suffix or 'nothing'!r}, which is none of: {list_formats()}.")
 
 
-def _kind_of_folder(path: Path) -> str:
-    if any((path / name).exists() for name in ZARR_FILES):
-        return ".zarr"
-    suffixes = {file.suffix.lower() for file in files_in(path)}
-    if ".parquet" in suffixes:
-        return ".parquet"
-    images, videos = bool(suffixes & IMAGE_SUFFIXES), bool(suffixes & VIDEO_SUFFIXES)
-    if images and videos:
-        raise DataError(f"The folder {path} holds images and videos. Put them into folders of their own.")
-    if not images and not videos:
-        raise DataError(f"The folder {path} holds neither images nor videos nor parquet files nor a zarr store.")
-    return "video" if videos else "images"
+def _format_of_folder(path: Path) -> Format:
+    names = [file.name.lower() for file in files_in(path)]
+    names += [name for name in ZARR_FILES if (path / name).exists()]  # some of them are hidden
+    found = [kind for kind in FORMATS if any(name.endswith(tuple(kind.inside)) for name in names)]
+    if not found:
+        raise DataError(f"The folder {path} holds no data in a known format: {list_formats()}.")
+    if len(found) > 1:
+        kinds = " and ".join(kind.contents or kind.name for kind in found)
+        raise DataError(f"The folder {path} holds {kinds}. Put them into folders of their own.")
+    return found[0]

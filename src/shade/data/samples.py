@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 from typing import Any
 
 import numpy as np
 
-from shade._base.arrays import AnyArray, BoolArray, FloatArray
+from shade._base.arrays import AnyArray, BoolArray, FloatArray, row_slices
 from shade._base.errors import DataError
 from shade._base.extras import need
 from shade._base.memory import check_room
+from shade._base.validation import Whole, check_choice, check_parameter
 
 MISSING = ("refuse", "mean", "drop-rows", "drop-columns")
 
@@ -78,18 +81,48 @@ class Samples:
         return replace(self, notes=(*self.notes, note))
 
 
-def resolve_missing(
-    samples: Samples, missing: str, means: FloatArray | None, memory: int | None, *, all_columns: bool = False
-) -> Samples:
-    """Refuse or mend rows with NaN or infinity, as asked; `means` are used instead of the data's own.
+@dataclass(frozen=True)
+class ReadOptions:
+    """The options of `read_samples`, which documents them."""
+
+    label: str | None
+    id: str | None
+    drop: Collection[str]
+    drop_non_numeric: bool
+    missing: str
+    means: FloatArray | None
+    columns: Sequence[str] | None
+    key: str | None
+    header: bool | None
+    delimiter: str | None
+    decimal: str
+    empty: Collection[str]
+    encoding: str
+    resize: tuple[int, int] | None
+    every: int
+    memory: int | None
+
+    def __post_init__(self) -> None:
+        check_choice("missing", self.missing, MISSING, "read_samples")
+        check_parameter("every", self.every, Whole(1), "read_samples")
+        if self.resize is not None and (len(self.resize) != 2 or min(self.resize) < 1):
+            found = "x".join(map(str, self.resize))
+            raise DataError(
+                f"Pictures are resized to a width and a height, such as --resize 64x48. Got {found} instead."
+            )
+
+
+def resolve_missing(samples: Samples, options: ReadOptions) -> Samples:
+    """Refuse, fill or drop NaN and infinity, as the option says.
 
     Rows that are read when they are used are checked then, unless they are to be mended, which takes all of them.
     """
+    missing = options.missing
     if samples.rows.dtype.kind != "f" or (missing == "refuse" and not samples.in_memory):
         return samples
     if not samples.in_memory:
         what = f"Mending {samples.source} with --missing {missing}"
-        check_room(2 * samples.rows.nbytes, memory, what, "Give more, or mend the file before.")
+        check_room(2 * samples.rows.nbytes, options.memory, what, "Give more, or mend the file before.")
     samples = samples.load()
     rows = samples.rows
     flat = rows.reshape(len(rows), -1)
@@ -99,7 +132,8 @@ def resolve_missing(
     places = f"{np.count_nonzero(bad_rows)} of {len(flat)} rows and {np.count_nonzero(bad_columns)} of "
     places = f"{counted(int(bad_columns.sum()), 'value')} in {places}{flat.shape[1]} columns"
     if missing == "refuse":
-        remedies = ("drop-rows",) if rows.ndim > 2 else ("mean", "drop-rows") if all_columns else MISSING[1:]
+        all_needed = options.columns is not None
+        remedies = ("drop-rows",) if rows.ndim > 2 else ("mean", "drop-rows") if all_needed else MISSING[1:]
         raise DataError(
             f"{samples.source} lacks {places} (empty, NaN or infinite){_worst(samples, bad_columns)}. Choose what to "
             f"do with them: {' or '.join(f'--missing {remedy}' for remedy in remedies)}."
@@ -114,16 +148,15 @@ def resolve_missing(
         raise DataError(f"{samples.source} lacks {places}. For images, --missing takes drop-rows only.")
     if missing == "drop-columns":
         return _drop_columns(samples, bad_columns > 0)
-    return _fill(samples, bad_columns, means).with_note(f"put the mean of the column in place of {places}")
+    return _fill(samples, bad_columns, options.means).with_note(f"put the mean of the column in place of {places}")
 
 
 def _count_missing(flat: AnyArray) -> tuple[BoolArray, AnyArray]:
     """Which rows lack a value, and how many values each column lacks; in slices, as the rows may lie on disk."""
     bad_rows, bad_columns = np.zeros(len(flat), np.bool_), np.zeros(flat.shape[1], np.int64)
-    step = max(1, (1 << 22) // max(1, flat.shape[1]))
-    for start in range(0, len(flat), step):
-        bad = ~np.isfinite(flat[start : start + step])
-        bad_rows[start : start + step] = bad.any(axis=1)
+    for rows in row_slices(flat):
+        bad = ~np.isfinite(flat[rows])
+        bad_rows[rows] = bad.any(axis=1)
         bad_columns += bad.sum(axis=0)
     return bad_rows, bad_columns
 
@@ -139,19 +172,18 @@ def _drop_columns(samples: Samples, dropped: BoolArray) -> Samples:
     if dropped.all():
         raise DataError(f"Every column of {samples.source} lacks a value: drop-columns leaves none. Try mean.")
     names = samples.feature_names
-    kept = None if names is None else tuple(name for name, bad in zip(names, dropped, strict=True) if not bad)
-    which = ""
+    note = f"left out {counted(int(dropped.sum()), 'column')} with missing values"
     if names is not None:
-        which = ": " + enumerate_names([name for name, bad in zip(names, dropped, strict=True) if bad])
-    note = f"left out {counted(int(dropped.sum()), 'column')} with missing values{which}"
-    return replace(samples, rows=samples.rows[:, ~dropped], feature_names=kept).with_note(note)
+        note += f": {enumerate_names(list(compress(names, dropped)))}"
+        names = tuple(compress(names, ~dropped))
+    return replace(samples, rows=samples.rows[:, ~dropped], feature_names=names).with_note(note)
 
 
 def _fill(samples: Samples, bad_columns: AnyArray, means: FloatArray | None) -> Samples:
     empty = bad_columns == len(samples.rows)
     if means is None and empty.any():
         names = samples.feature_names or tuple(map(str, range(len(empty))))
-        which = enumerate_names([name for name, bad in zip(names, empty, strict=True) if bad])
+        which = enumerate_names(list(compress(names, empty)))
         raise DataError(f"{samples.source} has columns without any value, so without a mean: {which}. --drop them.")
     rows = np.array(samples.rows, dtype=np.float64)
     for column in np.flatnonzero(bad_columns):

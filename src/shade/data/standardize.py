@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from shade._base.arrays import AnyArray, FloatArray, IntArray, SingleArray
+from shade._base.arrays import AnyArray, FloatArray, IntArray, SingleArray, row_slices
 
 SLICE_ENTRIES = 1 << 22  # sums are taken over; another number rounds them otherwise
 PIECE_ENTRIES = 1 << 20  # handled at a time where nothing is summed up: little memory, and quick in the cache
@@ -36,7 +36,7 @@ def _share_a_unit(rows: Any) -> bool:
         return True
     low, at_low = np.full(columns, np.inf), np.zeros(columns, np.int64)
     high, at_high = np.full(columns, -np.inf), np.zeros(columns, np.int64)
-    for part in _slices(rows, PIECE_ENTRIES):
+    for part in _parts(rows, PIECE_ENTRIES):
         low, at_low = _join_ends(low, at_low, part, np.minimum)
         high, at_high = _join_ends(high, at_high, part, np.maximum)
     piled = (low == low.min()) & (at_low > 1) & (high == high.max()) & (at_high > 1)
@@ -74,11 +74,11 @@ class Standardizer:
         count = n if axis == 0 else n * columns
         with np.errstate(over="ignore", invalid="ignore"):
             total = np.zeros(columns if axis == 0 else 1)
-            for part in _slices(X):
+            for part in _parts(X):
                 total += part.sum(axis=axis)
             mean = total / count
             squares, largest = np.zeros_like(total), np.zeros_like(total)
-            for part in _slices(X):
+            for part in _parts(X):
                 parts = np.square(part - mean)
                 squares += parts.sum(axis=axis)
                 np.maximum(largest, parts.max(axis=axis), out=largest)
@@ -99,13 +99,11 @@ class Standardizer:
     def apply(self, X: AnyArray) -> SingleArray:
         """Standardise rows; each entry is computed in double precision and rounded once."""
         result = np.empty(X.shape, np.float32)
-        start = 0
-        for part in _slices(X, PIECE_ENTRIES):
+        for rows in row_slices(X, PIECE_ENTRIES):
             with np.errstate(over="ignore"):
-                shifted = part - self.mean
+                shifted = np.asarray(X[rows], np.float64) - self.mean
                 shifted /= self.scale
-                result[start : start + len(part)] = shifted
-            start += len(part)
+                result[rows] = shifted
         if not np.all(np.isfinite(result)):
             raise ValueError(
                 "The data has values too large for single precision after standardisation. Use "
@@ -118,7 +116,6 @@ class Standardizer:
         return np.asarray(X, np.float64) * self.scale + self.mean
 
 
-def _slices(X: AnyArray, entries: int | None = None) -> Iterator[FloatArray]:
-    rows = max(1, (entries or SLICE_ENTRIES) // max(1, X.shape[1]))
-    for start in range(0, len(X), rows):
-        yield np.asarray(X[start : start + rows], np.float64)
+def _parts(X: AnyArray, entries: int | None = None) -> Iterator[FloatArray]:
+    """The rows in slices of double precision."""
+    return (np.asarray(X[rows], np.float64) for rows in row_slices(X, entries or SLICE_ENTRIES))

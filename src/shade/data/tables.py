@@ -1,24 +1,24 @@
-"""Tables with named columns: csv, tsv and parquet."""
+"""Tables with named columns: csv and tsv, and what they have in common with parquet."""
 
 from __future__ import annotations
 
 import io
 import re
-import shlex
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import numpy as np
 
 from shade._base.arrays import AnyArray
-from shade._base.errors import DataError, ShadeError
-from shade._base.extras import need
+from shade._base.errors import DataError, told_as
 from shade._base.memory import check_room
-from shade.data.samples import Samples, counted, enumerate_names
+from shade.data.samples import ReadOptions, Samples, counted, enumerate_names
 
+STANDARD_INPUT = Path("-")
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 TABBED = {".tsv", ".tab"}
 QUOTED = re.compile('"[^"]*"')
@@ -29,35 +29,26 @@ NAMES_OF_ROW_NUMBERS = {"", "id", "index", "row", "rowid", "row_id", "unnamed: 0
 NAMES_OF_GROUPS = {"class", "cluster", "ground_truth", "label", "labels", "target", "truth"}
 
 
-@dataclass(frozen=True)
-class TextFormat:
-    """How a csv is written; None is found out."""
+def read_text(path: Path, options: ReadOptions) -> Samples:
+    """Read csv or tsv; the path "-" is standard input."""
+    import pyarrow
+    from pyarrow import csv, types
 
-    header: bool | None = None
-    delimiter: str | None = None
-    decimal: str = "."
-    empty: tuple[str, ...] = ()
-    encoding: str = "utf8"
-
-
-def read_text_table(path: Path | None, form: TextFormat, memory: int | None) -> tuple[Any, list[str]]:
-    """Read csv or tsv, from standard input if the path is None; returns a pyarrow table and notes."""
-    csv, arrow = need("pyarrow.csv", "io", "Reading tables"), need("pyarrow", "io", "Reading tables")
-    source = "standard input" if path is None else str(path)
-    try:
-        text = _open_text(path, arrow, form.encoding, memory)
-        first = text.first
+    source = "standard input" if path == STANDARD_INPUT else str(path)
+    errors = (pyarrow.ArrowException, OSError, LookupError, ValueError, TypeError)
+    with told_as(DataError, f"{source} cannot be read as a table", *errors):
+        text = _open_text(path, options)
+        first, delimiter, notes = text.first, options.delimiter, []
         if not first.strip():
             raise DataError(f"{source} is empty.")
-        delimiter, notes = form.delimiter, []
         bare = QUOTED.sub("", first)
         if delimiter is None:
             delimiter = max(DELIMITERS, key=bare.count) if any(map(bare.count, DELIMITERS)) else ","
-            if path is not None and "\t" in bare and not TABBED.isdisjoint(path.suffixes):
+            if "\t" in bare and not TABBED.isdisjoint(path.suffixes):
                 delimiter = "\t"
-            if delimiter in ";|" or (delimiter == "\t" and path is None):
+            if delimiter in ";|" or (delimiter == "\t" and path == STANDARD_INPUT):
                 notes.append(f"columns are separated by {DELIMITERS[delimiter]}")
-        if form.header is None and all(_is_number(cell.strip().strip('"')) for cell in first.split(delimiter)):
+        if options.header is None and all(_is_number(cell.strip().strip('"')) for cell in first.split(delimiter)):
             raise DataError(
                 f"The first line of {source} holds numbers only: say whether it is a row (--no-header) or names "
                 "(--header)."
@@ -65,23 +56,22 @@ def read_text_table(path: Path | None, form: TextFormat, memory: int | None) -> 
         columns = 1 + bare.count(delimiter)
         what = f"Reading {source}, by its size some {text.n_lines:,} rows of {counted(columns, 'column')},"
         remedy = "Give more, or write it as parquet, of which rows can be read as they are needed."
-        check_room(text.n_bytes + text.n_lines * columns * BYTES_A_CELL, memory, what, remedy)
-        table = csv.read_csv(
-            text.stream,
-            read_options=csv.ReadOptions(autogenerate_column_names=form.header is False, encoding=form.encoding),
-            parse_options=csv.ParseOptions(delimiter=delimiter),
-            convert_options=csv.ConvertOptions(
-                decimal_point=form.decimal, null_values=[*csv.ConvertOptions().null_values, *form.empty]
-            ),
-        )
-        _check_encoding(table, source)
-    except ShadeError:
-        raise
-    except UnicodeError:
-        raise DataError(_wrong_encoding(source)) from None
-    except (arrow.ArrowException, OSError, LookupError, ValueError, TypeError) as error:
-        raise DataError(f"{source} cannot be read as a table: {_one_line(error)}.") from None
-    return table, notes
+        check_room(text.n_bytes + text.n_lines * columns * BYTES_A_CELL, options.memory, what, remedy)
+        empty = [*csv.ConvertOptions().null_values, *options.empty]
+        try:
+            table = csv.read_csv(
+                text.stream,
+                csv.ReadOptions(autogenerate_column_names=options.header is False, encoding=options.encoding),
+                csv.ParseOptions(delimiter=delimiter),
+                csv.ConvertOptions(decimal_point=options.decimal, null_values=empty),
+            )
+            # Names that are not of the encoding raise when they are read, cells stay bytes.
+            decoded = bool(table.column_names) and not any(map(types.is_binary, table.schema.types))
+        except UnicodeError:
+            decoded = False
+        if not decoded:
+            raise DataError(f"{source} holds text of another encoding: name it, for example with --encoding latin1.")
+    return samples_of_table(table, source, options, notes)
 
 
 @dataclass(frozen=True)
@@ -94,63 +84,42 @@ class OpenText:
     n_lines: int
 
 
-def _open_text(path: Path | None, arrow: Any, encoding: str, memory: int | None) -> OpenText:
-    if path is None:
+def _open_text(path: Path, options: ReadOptions) -> OpenText:
+    import pyarrow
+
+    if path == STANDARD_INPUT:
         # One byte more than may be taken is enough to be refused.
-        stream: Any = io.BytesIO(sys.stdin.buffer.read(-1 if memory is None else memory + 1))
+        stream: Any = io.BytesIO(sys.stdin.buffer.read(-1 if options.memory is None else options.memory + 1))
         head, share = stream.getvalue()[:HEAD_BYTES], HEAD_BYTES / max(1, stream.getbuffer().nbytes)
     else:
         stream = str(path)
-        with arrow.OSFile(stream) as file, arrow.input_stream(file, PACKED.get(path.suffix.lower())) as unpacked:
+        with pyarrow.OSFile(stream) as file, pyarrow.input_stream(file, PACKED.get(path.suffix.lower())) as unpacked:
             head = bytes(unpacked.read(HEAD_BYTES))
             share = file.tell() / path.stat().st_size  # a packed file is taken to be packed alike all through
     parts = max(1.0, 1 / share)
-    lines = head.decode(encoding, "replace").lstrip("\ufeff").split("\n")
+    lines = head.decode(options.encoding, "replace").lstrip("\ufeff").split("\n")
     first = next((line for line in lines if line.strip("\r")), "")
     return OpenText(stream, first, len(head) * parts, round(head.count(b"\n") * parts))
 
 
-def _check_encoding(table: Any, source: str) -> None:
-    """Refuse text that is not of the encoding, in names or cells."""
-    types = need("pyarrow.types", "io", "Reading tables")
-    for _, kind in zip(table.column_names, table.schema.types, strict=True):  # names that are no text raise
-        if types.is_binary(kind):
-            raise DataError(_wrong_encoding(source))
-
-
-def _wrong_encoding(source: str) -> str:
-    return f"{source} holds text of another encoding: name it, for example with --encoding latin1."
-
-
-def samples_of_table(
-    table: Any,
-    source: str,
-    *,
-    label: str | None,
-    id: str | None,
-    drop: Collection[str],
-    drop_non_numeric: bool,
-    columns: Sequence[str] | None,
-    notes: Sequence[str] = (),
-) -> Samples:
-    """Choose the columns to cluster by; text is never left out without being asked."""
+def samples_of_table(table: Any, source: str, options: ReadOptions, notes: Sequence[str] = ()) -> Samples:
+    """Choose the columns to cluster by; text is left out only if an option says so."""
     names: list[str] = table.column_names
-    told = list(notes)
-    check_names(source, names, label, id, drop)
+    told, columns = list(notes), options.columns
+    check_names(source, names, {"--label": [options.label], "--id": [options.id], "--drop": options.drop})
     if table.num_rows == 0:
         raise DataError(f"{source} has {len(names)} columns, but no rows.")
-    special = {name for name in (label, id) if name is not None}
-    features = [name for name in names if name not in special and name not in set(drop)]
+    features = [name for name in names if name not in {options.label, options.id, *options.drop}]
     if columns is not None:
         features = known_columns(source, features, columns, told)
     text = [name for name in features if not is_numeric(table.schema.field(name).type)]
     if text and columns is not None:
         raise DataError(f"{source} has text where the model needs numbers: {_with_examples(table, text)}.")
-    if text and not drop_non_numeric:
-        options = " ".join(f"--drop {_quoted(name)}" for name in text)
+    if text and not options.drop_non_numeric:
+        drops = " ".join(f"--drop {quote(name)}" for name in text)
         raise DataError(
             f"{source} has {len(text)} of {len(names)} columns not of numbers: {_with_examples(table, text)}. "
-            f"Leave them out with {options} (or all with --drop-non-numeric), or name one as --id or --label."
+            f"Leave them out with {drops} (or all with --drop-non-numeric), or name one as --id or --label."
             f"{_hint(table, text)}"
         )
     if text:
@@ -159,26 +128,27 @@ def samples_of_table(
     if not features:
         raise DataError(f"{source} has no column of numbers left to cluster by, out of {len(names)} columns.")
     rows = to_matrix(table, features)
-    told += [_row_number_note(name) for name, column in zip(features, rows.T, strict=True) if _counts(name, column)]
-    if columns is None:
-        told += [_group_note(name) for name in features if name.strip().lower() in NAMES_OF_GROUPS]
-    return Samples(
-        rows=rows,
-        kind="table",
-        source=source,
-        ids=np.arange(len(rows)) if id is None else values_of(table, id),
-        feature_names=tuple(features),
-        labels=None if label is None else values_of(table, label),
-        notes=tuple(told),
-    )
+    told += [
+        f"column {name!r} looks like a number of the row, not a measurement: consider --id {quote(name)}"
+        for name, column in zip(features, rows.T, strict=True)
+        if _counts(name, column)
+    ]
+    told += [
+        f"column {name!r} is clustered by as any other: if it says which group a row is of, use --label {quote(name)}"
+        for name in features
+        if columns is None and name.strip().lower() in NAMES_OF_GROUPS
+    ]
+    ids, labels = (None if name is None else values_of(table, name) for name in (options.id, options.label))
+    ids = np.arange(len(rows)) if ids is None else ids
+    return Samples(rows, "table", source, ids, tuple(features), labels, tuple(told))
 
 
-def check_names(source: str, names: list[str], label: str | None, id: str | None, drop: Collection[str]) -> None:
-    """Refuse columns of one name, and names of options that no column has."""
+def check_names(source: str, names: list[str], options: Mapping[str, Collection[str | None]]) -> None:
+    """Refuse columns of one name, and names that are given to options but that no column has."""
     twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
     if twice:
         raise DataError(f"{source} has several columns of one name: {enumerate_names(twice)}. Rename them.")
-    for option, wanted in [("--label", label), ("--id", id), *(("--drop", name) for name in drop)]:
+    for option, wanted in ((option, name) for option, given in options.items() for name in given):
         if wanted is not None and wanted not in names:
             several = " Give --drop once for each column." if option == "--drop" and "," in wanted else ""
             raise DataError(
@@ -204,21 +174,23 @@ def known_columns(source: str, found: list[str], columns: Sequence[str], notes: 
 
 def is_numeric(kind: Any) -> bool:
     """Whether a type of pyarrow is of numbers, or of nothing but empty cells."""
-    types = need("pyarrow.types", "io", "Reading tables")
+    from pyarrow import types
+
     tests = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal, types.is_null)
     return any(test(kind) for test in tests)
 
 
 def to_matrix(table: Any, names: list[str]) -> AnyArray:
     """Columns as a matrix in the smallest type that holds them all; empty cells become NaN."""
-    arrow = need("pyarrow", "io", "Reading tables")
+    import pyarrow
+
     columns = []
     for name in names:
         column = table.column(name)
-        if arrow.types.is_boolean(column.type):
-            column = column.cast(arrow.uint8())
-        elif not (arrow.types.is_integer(column.type) or arrow.types.is_floating(column.type)):
-            column = column.cast(arrow.float64())
+        if pyarrow.types.is_boolean(column.type):
+            column = column.cast(pyarrow.uint8())
+        elif not (pyarrow.types.is_integer(column.type) or pyarrow.types.is_floating(column.type)):
+            column = column.cast(pyarrow.float64())
         values = column.to_numpy()  # integers with empty cells become floats
         columns.append(values.astype(np.float64) if values.dtype == object else values)
     matrix = np.empty((table.num_rows, len(columns)), np.result_type(*columns))
@@ -243,15 +215,6 @@ def _counts(name: str, column: AnyArray) -> bool:
     return len(first) > 2 and bool(np.all(first[1:] == first[:-1] + 1))
 
 
-def _row_number_note(name: str) -> str:
-    return f"column {name!r} looks like a number of the row, not a measurement: consider --id {_quoted(name)}"
-
-
-def _group_note(name: str) -> str:
-    use = f"--label {_quoted(name)}"
-    return f"column {name!r} is clustered by as any other: if it says which group a row is of, use {use}"
-
-
 def _with_examples(table: Any, names: list[str]) -> str:
     shown = []
     for name in names[:8]:
@@ -266,7 +229,7 @@ def _hint(table: Any, names: list[str]) -> str:
     if any(re.fullmatch(r"-?\d+,\d+", value) for value in values):
         return " Numbers with a decimal comma need --decimal ,"
     marks = sorted(values & {"?", "-", "--", ".", "*", "missing", "unknown"})
-    return f" If {marks[0]!r} stands for an empty cell, add --empty {_quoted(marks[0])}" if marks else ""
+    return f" If {marks[0]!r} stands for an empty cell, add --empty {quote(marks[0])}" if marks else ""
 
 
 def _is_number(text: str) -> bool:
@@ -275,12 +238,3 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _quoted(name: str) -> str:
-    """A name as a shell takes it."""
-    return shlex.quote(name)
-
-
-def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split()).removesuffix(".")[:200]

@@ -9,7 +9,8 @@ from sklearn.utils.validation import validate_data
 
 from shade._base import validation
 from shade._base.arrays import AnyArray
-from shade.data.row_sources import RowSource, as_source
+from shade.data.readers import as_source
+from shade.data.row_sources import RowSource
 from shade.data.samples import enumerate_names
 
 if TYPE_CHECKING:

@@ -105,17 +105,14 @@ def _check_labels(name: str, labels: object) -> IntArray:
             f"The '{name}' parameter of measure_agreement must be one-dimensional with at least one entry. Got shape "
             f"{array.shape} instead."
         )
-    if array.dtype.kind == "O" and all(isinstance(label, int | np.integer) for label in array):
-        array = array.astype(np.int64)
-    if array.dtype.kind in "iu":
-        return np.where(array < 0, -1, array).astype(np.int64)
     if array.dtype.kind == "f" and not np.array_equal(array, np.round(array)):
         raise ValueError(
             f"The '{name}' parameter of measure_agreement must hold labels, not measurements. Got fractions or NaN "
             "instead."
         )
-    if array.dtype.kind == "f":
-        return _check_labels(name, array.astype(np.int64))
+    if array.dtype.kind in "iuf" or all(isinstance(label, int | np.integer) for label in array):
+        numbers = array.astype(np.int64)
+        return np.where(numbers < 0, -1, numbers)
     try:
         return np.unique(array, return_inverse=True)[1].astype(np.int64)
     except TypeError:

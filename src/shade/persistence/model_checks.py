@@ -17,7 +17,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import cdist
 
 from shade._base.arrays import AnyArray, BoolArray, FloatArray
-from shade._base.errors import ModelFileError
+from shade._base.errors import ModelFileError, told_as
 from shade.clustering.clustering import Clustering
 from shade.clustering.rule import ClusterRule
 from shade.clustering.selection import FlatClustering, find_branches
@@ -76,8 +76,8 @@ def check_contents(contents: ModelContents) -> None:
         _require(len(arrays["probe.embedding"]) <= MOST_PROBES, "there are too many probes")
     else:
         _require(features == columns and not contents.tensors, f"it has {columns} columns, not {features}")
-    _check_tree(_part(arrays, "dc_tree."), n)
-    _check_clustering(_part(arrays, "clustering."), n)
+    _check_tree(part_of(arrays, "dc_tree."), n)
+    _check_clustering(part_of(arrays, "clustering."), n)
     links, groups, outside = arrays["links"], arrays["groups"], arrays["outside"]
     trees = (1,) if not deep else (1, 2)  # of the points and of the data
     whole = links.shape[1] == 2 and len(links) in [number * (n - 1) for number in trees]
@@ -122,10 +122,8 @@ def check_clusters(clustering: Clustering, stored: FlatClustering) -> None:
     if clustering.shown.decides:
         enough = np.bincount(groups[groups >= 0]) >= clustering.structure_tree.test.smallest
         _require(enough & find_branches(clustering.structure_tree, groups)[1], "there are groups that are no branches")
-    try:
+    with told_as(ModelFileError, "The contents of the model file do not fit together", ValueError):
         again = clustering.flat.to_arrays()
-    except ValueError as error:
-        raise ModelFileError(f"The contents of the model file do not fit together: {error}") from None
     for name, values in stored.to_arrays().items():
         same = values.shape == again[name].shape and np.allclose(values, again[name], 1e-6, 1e-9, equal_nan=True)
         _require(same, f"the {name} of the clusters are not those that the tree gives")
@@ -248,5 +246,6 @@ def _require(right: bool | BoolArray, problem: str) -> None:
         raise ModelFileError(f"The contents of the model file do not fit together: {problem}.")
 
 
-def _part(arrays: dict[str, AnyArray], prefix: str) -> dict[str, AnyArray]:
-    return {name.removeprefix(prefix): value for name, value in arrays.items() if name.startswith(prefix)}
+def part_of(values: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+    """The values whose names begin with a prefix, by the rest of the name."""
+    return {name.removeprefix(prefix): value for name, value in values.items() if name.startswith(prefix)}

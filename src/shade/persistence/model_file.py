@@ -23,7 +23,7 @@ import torch
 from safetensors import SafetensorError
 
 from shade._base.arrays import AnyArray
-from shade._base.errors import ModelFileError
+from shade._base.errors import ModelFileError, told_as
 from shade._base.files import write_whole
 
 FORMAT = 1  # one more whenever a reader of the format before would misread a file
@@ -84,24 +84,20 @@ def read_model_file(path: str | PathLike[str]) -> ModelContents:
 
 def _unpack(data: bytes, what: str, expected: tuple[str, ...] | None = None) -> dict[str, bytes]:
     """The members of a zip that holds them as they are, each once, and nothing else."""
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            found = archive.infolist()
-            names = [member.filename for member in found]
-            for member in found:
-                if member.compress_type != zipfile.ZIP_STORED or member.file_size != member.compress_size:
-                    raise ModelFileError(f"The member {member.filename!r:.80} of {what} is packed, which none may be.")
-            if len(set(names)) < len(names) or sum(member.file_size for member in found) > len(data):
-                raise ModelFileError(f"The members of {what} overlap.")
-            if expected is not None:
-                _check_members(names, expected)
-            elif len(names) > MOST_ARRAYS:
-                raise ModelFileError(f"There are {len(names)} members in {what}, more than {MOST_ARRAYS}.")
-            return {name: archive.read(name) for name in names}
-    except ModelFileError:
-        raise
-    except ZIP_ERRORS as error:
-        raise ModelFileError(f"{what[0].upper()}{what[1:]} is damaged or none: {error}.") from None
+    damaged = f"{what[0].upper()}{what[1:]} is damaged or none"
+    with told_as(ModelFileError, damaged, *ZIP_ERRORS), zipfile.ZipFile(io.BytesIO(data)) as archive:
+        found = archive.infolist()
+        names = [member.filename for member in found]
+        for member in found:
+            if member.compress_type != zipfile.ZIP_STORED or member.file_size != member.compress_size:
+                raise ModelFileError(f"The member {member.filename!r:.80} of {what} is packed, which none may be.")
+        if len(set(names)) < len(names) or sum(member.file_size for member in found) > len(data):
+            raise ModelFileError(f"The members of {what} overlap.")
+        if expected is not None:
+            _check_members(names, expected)
+        elif len(names) > MOST_ARRAYS:
+            raise ModelFileError(f"There are {len(names)} members in {what}, more than {MOST_ARRAYS}.")
+        return {name: archive.read(name) for name in names}
 
 
 def _check_members(names: list[str], expected: tuple[str, ...]) -> None:
@@ -114,10 +110,8 @@ def _check_members(names: list[str], expected: tuple[str, ...]) -> None:
 
 
 def _parse_manifest(data: bytes) -> dict[str, Any]:
-    try:
+    with told_as(ModelFileError, f"The member {MANIFEST} of the model file cannot be read", ValueError, RecursionError):
         manifest = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise ModelFileError(f"The member {MANIFEST} of the model file cannot be read: {error}.") from None
     found = manifest.get("format") if isinstance(manifest, dict) else None
     if type(found) is int and found > FORMAT:
         raise ModelFileError(
@@ -139,10 +133,9 @@ def _check_hash(name: str, data: bytes, manifest: Mapping[str, Any]) -> None:
 
 
 def _parse_tensors(data: bytes) -> dict[str, torch.Tensor]:
-    try:
+    what = f"The member {NETWORK} of the model file cannot be read"
+    with told_as(ModelFileError, what, SafetensorError, *ZIP_ERRORS):
         return safetensors.torch.load(data)
-    except (SafetensorError, *ZIP_ERRORS) as error:
-        raise ModelFileError(f"The member {NETWORK} of the model file cannot be read: {error}.") from None
 
 
 def _parse_arrays(data: bytes) -> dict[str, AnyArray]:
@@ -153,15 +146,12 @@ def _parse_arrays(data: bytes) -> dict[str, AnyArray]:
 
 def _parse_array(name: str, data: bytes) -> AnyArray:
     file = io.BytesIO(data)
-    try:
+    errors = (*ZIP_ERRORS, SyntaxError, TypeError, RecursionError, MemoryError)
+    with told_as(ModelFileError, f"The array {name!r:.80} cannot be read", *errors):
         version = np.lib.format.read_magic(file)
         if version != (1, 0):
             raise ModelFileError(f"The array {name!r:.80} has version {version} of its format, not 1.0.")
         shape, fortran, dtype = np.lib.format.read_array_header_1_0(file)
-    except ModelFileError:
-        raise
-    except (*ZIP_ERRORS, SyntaxError, TypeError, RecursionError, MemoryError) as error:
-        raise ModelFileError(f"The array {name!r:.80} cannot be read: {error}.") from None
     if dtype not in DTYPES or fortran or len(shape) not in (1, 2):
         raise ModelFileError(
             f"The array {name!r:.80} is of {dtype!s:.80} in {len(shape)} dimensions, which none may be."

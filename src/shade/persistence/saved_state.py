@@ -10,13 +10,13 @@ import numpy as np
 import torch
 
 from shade._base.arrays import FloatArray, SingleArray
-from shade._base.errors import ModelFileError
+from shade._base.errors import ModelFileError, told_as
 from shade._base.version import __version__
 from shade.clustering.clustering import Clustering, Shown
 from shade.clustering.selection import FlatClustering
 from shade.data.standardize import Standardizer
 from shade.density.dc_tree import DCTree
-from shade.persistence.model_checks import ESTIMATORS, check_clusters, check_contents, check_points, rule_of
+from shade.persistence.model_checks import ESTIMATORS, check_clusters, check_contents, check_points, part_of, rule_of
 from shade.persistence.model_file import ModelContents
 from shade.training.autoencoders import outline_network, shape_for_network
 from shade.training.inference import encode_rows
@@ -115,13 +115,13 @@ def restore(model: Any, contents: ModelContents) -> None:
         arrays["embedding"].astype(np.float64),
         rule_of(description, vars(model)),
         float(description["dimension"]),
-        DCTree(**_part(arrays, "dc_tree.")),
+        DCTree(**part_of(arrays, "dc_tree.")),
         arrays["links"],
         Shown(arrays["groups"], outside, description["of_data"]),
         description["settled"],
     )
     check_points(clustering)
-    check_clusters(clustering, FlatClustering.from_arrays(_part(arrays, "clustering.")))
+    check_clusters(clustering, FlatClustering.from_arrays(part_of(arrays, "clustering.")))
     model.set_clustering(clustering)
 
 
@@ -167,7 +167,7 @@ def _restore_embedding(model: Any, contents: ModelContents) -> None:
     for name, tensor in tensors.items():
         if tensor.is_floating_point() and not torch.isfinite(tensor).all():
             raise ModelFileError(f"The weights {name!r:.80} in the model file have values that are no numbers.")
-    model.networks_ = [_restore_network(model, _part(tensors, f"{member}.")) for member in range(model.n_networks_)]
+    model.networks_ = [_restore_network(model, part_of(tensors, f"{member}.")) for member in range(model.n_networks_)]
     expected, columns = arrays["probe.embedding"], model.embedding_.shape[1]
     found = _embed_probes(model, arrays["probe.row"], len(expected))
     if found.shape[1] != columns:
@@ -196,25 +196,17 @@ def _restore_network(model: Any, weights: dict[str, torch.Tensor]) -> torch.nn.M
     sizes = (model.embedding_size, *(model.network if isinstance(model.network, tuple) else ()))
     if not own and max(sizes) > sum(tensor.numel() for tensor in weights.values()):
         raise ModelFileError(f"The weights in the model file do not fit the network: a layer of {max(sizes)} has more.")
-    try:
+    what = "The weights in the model file do not fit the network"
+    with told_as(ModelFileError, what, RuntimeError, OverflowError, TypeError, ValueError):
         module = outline_network(model.network, _network_shape(model), model.embedding_size)
         if not own and any(tensor.dtype != torch.float32 for tensor in weights.values()):
             raise ModelFileError("The weights in the model file are not of float32.")
         module.load_state_dict(weights, assign=not own)
-    except (RuntimeError, OverflowError, TypeError, ValueError) as error:
-        if isinstance(error, ModelFileError):
-            raise
-        text = " ".join(str(error).split())
-        raise ModelFileError(f"The weights in the model file do not fit the network: {text:.400}") from None
     return module.eval()
 
 
 def _network_shape(model: Any) -> tuple[int, ...]:
     return shape_for_network(model.network, model.sample_shape_)
-
-
-def _part(values: dict[str, Any], prefix: str) -> dict[str, Any]:
-    return {name.removeprefix(prefix): value for name, value in values.items() if name.startswith(prefix)}
 
 
 def _plain(value: Any) -> Any:

@@ -54,16 +54,6 @@ def add_legend(ax: Axes, groups: Groups, names: Names | None = None, marker: str
         ax.legend(loc=corner, fontsize="x-small", title_fontsize="x-small", labelspacing=0.2, **style)
 
 
-def equalize_scale(ax: Axes) -> None:
-    """Make a unit equally long in both directions.
-
-    The limits give way, since a layout engine can lose count of axes that change their shape; where both are shared
-    with other axes, matplotlib allows the shape to change only.
-    """
-    shared = [len(axis.get_siblings(ax)) > 1 for axis in (ax.get_shared_x_axes(), ax.get_shared_y_axes())]
-    ax.set_aspect("equal", adjustable="box" if all(shared) else "datalim")
-
-
 def spans_decades(values: FloatArray, decades: float = 2.0) -> bool:
     """Tell whether positive values range over so many decades that only a logarithmic axis shows them all."""
     positive = values[np.isfinite(values) & (values > 0)]

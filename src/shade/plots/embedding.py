@@ -8,9 +8,8 @@ import numpy as np
 
 from shade._base.arrays import BoolArray, FloatArray
 from shade._base.validation import check_points
-from shade.plots._axes import RASTERIZE_FROM, add_legend, choose_axes, equalize_scale
+from shade.plots._axes import RASTERIZE_FROM, add_legend, choose_axes
 from shade.plots._groups import Names, group_points
-from shade.plots._models import labels_of, points_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,7 +47,8 @@ def plot_embedding(
     >>> ax.get_xlabel()
     'Dimension 1'
     """
-    embedding, labels = points_of(embedding), labels_of(embedding, labels)
+    labels = getattr(embedding, "labels_", None) if labels is None else labels
+    embedding = getattr(embedding, "points_", embedding)
     points = check_points(np.asarray(embedding)[:, None] if np.ndim(embedding) == 1 else embedding)
     groups = group_points(labels, len(points))
     flat, (x_label, y_label) = flatten_points(points, groups.codes >= 0)
@@ -58,7 +58,7 @@ def plot_embedding(
     if points.shape[1] == 1:
         axes.set_yticks([])
     else:
-        equalize_scale(axes)
+        _equalize_scale(axes)
     if labels is not None:
         add_legend(axes, groups, names)
     return axes
@@ -79,6 +79,16 @@ def _scatter_points(ax: Axes, points: FloatArray, colours: FloatArray, noise: Bo
     if len(shuffled):
         alpha = float(np.clip(0.9 * (2000.0 / n) ** 0.25, 0.35, 0.9))
         ax.scatter(*points[shuffled].T, color=colours[shuffled], alpha=alpha, zorder=2, **style)
+
+
+def _equalize_scale(ax: Axes) -> None:
+    """Make a unit equally long in both directions.
+
+    The limits give way, since a layout engine can lose count of axes that change their shape; where both are shared
+    with other axes, matplotlib allows the shape to change only.
+    """
+    shared = [len(axis.get_siblings(ax)) > 1 for axis in (ax.get_shared_x_axes(), ax.get_shared_y_axes())]
+    ax.set_aspect("equal", adjustable="box" if all(shared) else "datalim")
 
 
 def _fitting_height(points: FloatArray) -> float:

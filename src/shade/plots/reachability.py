@@ -9,7 +9,6 @@ import numpy as np
 from shade._base.arrays import BoolArray, FloatArray
 from shade.plots._axes import RASTERIZE_FROM, add_legend, choose_axes
 from shade.plots._groups import group_points
-from shade.plots._models import labels_of
 from shade.plots.palette import NOISE_COLOUR
 
 if TYPE_CHECKING:
@@ -51,7 +50,8 @@ def plot_reachability(tree: Any, labels: object = None, *, log: bool = False, ax
     >>> ax.get_ylabel()
     'Reachability (dc-distance)'
     """
-    tree, labels = getattr(tree, "dc_tree_", tree), labels_of(tree, labels)
+    labels = getattr(tree, "labels_", None) if labels is None else labels
+    tree = getattr(tree, "dc_tree_", tree)
     n, reachability = tree.n_points, tree.reachability
     groups = group_points(labels, n)
     axes = choose_axes(ax, 8.0, 3.5)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +9,6 @@ import numpy as np
 from shade._base.arrays import FloatArray, IntArray
 from shade.plots._axes import choose_axes, spans_decades
 from shade.plots._groups import Groups, group_points
-from shade.plots._models import clustering_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,22 +22,6 @@ MOST_CANDIDATES = 400
 CHARACTER_WIDTH = 0.012
 CHARACTER_HEIGHT = 0.035
 LUMINANCE = np.array([0.30, 0.59, 0.11])
-
-
-@dataclass(frozen=True)
-class _Range:
-    """The distances that are shown, and whether on a logarithmic axis."""
-
-    low: float
-    high: float
-    log: bool
-
-    def place(self, distance: FloatArray) -> FloatArray:
-        """Where distances stand between the ends of the axis, 0 to 1."""
-        low, high, values = self.low, self.high, np.clip(distance, self.low, self.high)
-        if self.log:
-            low, high, values = np.log(low), np.log(high), np.log(values)
-        return (values - low) / (high - low)
 
 
 def plot_structure_tree(tree: Any, clustering: FlatClustering | None = None, *, ax: Axes | None = None) -> Axes:
@@ -73,43 +55,45 @@ def plot_structure_tree(tree: Any, clustering: FlatClustering | None = None, *, 
     >>> ax.get_ylabel()
     'dc-distance'
     """
-    tree, clustering = getattr(tree, "structure_tree_", tree), clustering_of(tree, clustering)
+    if clustering is None and getattr(tree, "n_clusters_", 0) > 1:  # one cluster of everything is no branch to be shown
+        clustering = tree.clustering_.flat
+    tree = getattr(tree, "structure_tree_", tree)
     axes = choose_axes(ax, 8.0, 4.5)
-    shown = _distance_range(tree)
+    low, high, scale = _distance_range(tree)
+    axes.set_yscale(scale)
+    axes.set(xlim=(0, len(tree.order)), ylim=(low, high))
     largest = np.argsort(-tree.size, kind="stable")[:MOST_CANDIDATES]
     grey = {"facecolor": "0.96", "edgecolor": "0.7", "zorder": 1}
-    _draw_bars(axes, tree, tree.node[largest], tree.death[largest], tree.birth[largest], shown, **grey)
+    _draw_bars(axes, tree, tree.node[largest], tree.death[largest], tree.birth[largest], **grey)
     if clustering is not None:
-        _draw_clusters(axes, tree, clustering, shown)
-    axes.set_yscale("log" if shown.log else "linear")
-    axes.set(xlim=(0, len(tree.order)), ylim=(shown.low, shown.high))
+        _draw_clusters(axes, tree, clustering)
     axes.set(xlabel="Points in the order of the tree", ylabel="dc-distance")
     if tree.n_candidates > MOST_CANDIDATES:
         axes.set_title(f"The {MOST_CANDIDATES} largest of {tree.n_candidates:,} candidates", fontsize="medium")
     return axes
 
 
-def _distance_range(tree: StructureTree) -> _Range:
-    """Find the range from the lowest end to a little above the highest birth that is finite."""
+def _distance_range(tree: StructureTree) -> tuple[float, float, str]:
+    """The ends of the axis, from the lowest death to a little above the highest finite birth, and its scale."""
     ends = np.append(tree.death, tree.birth[np.isfinite(tree.birth)])
     last = float(ends.max())
     if last == 0.0:
-        return _Range(0.0, 1.0, False)
+        return 0.0, 1.0, "linear"
     if not spans_decades(ends):
-        return _Range(0.0, 1.08 * last, False)
-    return _Range(float(ends[ends > 0].min()) / 1.3, 1.3 * last, True)
+        return 0.0, 1.08 * last, "linear"
+    return float(ends[ends > 0].min()) / 1.3, 1.3 * last, "log"
 
 
 def _draw_bars(
-    ax: Axes, tree: StructureTree, nodes: IntArray, bottom: FloatArray, top: FloatArray, shown: _Range, **style: Any
+    ax: Axes, tree: StructureTree, nodes: IntArray, bottom: FloatArray, top: FloatArray, **style: Any
 ) -> None:
     """Draw a bar over the points of each node, cut at the edges of the picture."""
     start, width = tree.merges.start[nodes], tree.merges.size[nodes]
-    bottom, top = np.maximum(bottom, shown.low), np.minimum(top, shown.high)
+    bottom, top = (np.clip(distance, *ax.get_ylim()) for distance in (bottom, top))
     ax.bar(start, top - bottom, width, bottom, align="edge", linewidth=0.6, **style)
 
 
-def _draw_clusters(ax: Axes, tree: StructureTree, clustering: FlatClustering, shown: _Range) -> None:
+def _draw_clusters(ax: Axes, tree: StructureTree, clustering: FlatClustering) -> None:
     """Draw the clusters in their colours; they need not be candidates, as in a cut at a distance."""
     groups = group_points(clustering.branch_labels, len(tree.order))
     if not groups.values:
@@ -119,14 +103,19 @@ def _draw_clusters(ax: Axes, tree: StructureTree, clustering: FlatClustering, sh
     death = (1.0 - clustering.persistence) * np.minimum(birth, tree.merges.height[-1])
     birth = np.minimum(birth, clustering.limit)
     colours = groups.colours[:-1]
-    _draw_bars(ax, tree, nodes, death, birth, shown, color=colours, edgecolor=colours, zorder=2)
-    _label_bars(ax, tree, nodes, shown.place(death), shown.place(birth), groups)
+    _draw_bars(ax, tree, nodes, death, birth, color=colours, edgecolor=colours, zorder=2)
+    _label_bars(ax, tree, nodes, death, birth, groups)
 
 
 def _label_bars(
     ax: Axes, tree: StructureTree, nodes: IntArray, bottom: FloatArray, top: FloatArray, groups: Groups
 ) -> None:
-    """Write the labels of clusters into their bars where there is room; bottom and top are shares of the axes."""
+    """Write the labels of clusters into their bars where there is room."""
+    to_axes = ax.transScale + ax.transLimits  # from distances to shares of the axes
+    bottom, top = (
+        to_axes.transform(np.column_stack([np.zeros(len(nodes)), np.clip(distance, *ax.get_ylim())]))[:, 1]
+        for distance in (bottom, top)
+    )
     start, width = tree.merges.start[nodes], tree.merges.size[nodes]
     for code, value in enumerate(groups.values):
         wide = width[code] >= CHARACTER_WIDTH * len(str(value)) * len(tree.order)

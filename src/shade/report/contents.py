@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import base64
 import platform
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from textwrap import shorten
@@ -29,6 +30,7 @@ MOST_NUMBERS = 40
 MOST_COLOURS = 120
 MOST_EXEMPLARS = 8
 TOP_FEATURES = 5
+PACKAGES = ("numpy", "scipy", "torch", "numba", "bokeh")  # whose versions a report names
 NARROW = 255  # clusters of which the labels fit into a byte, and the byte of noise
 MOST_OUTSIDE = 4_000_000  # characters for the labels of rows in no branch, over all numbers of clusters
 
@@ -74,16 +76,15 @@ class ClusterTable:
         merges = self.tree.merges
         node = merges.covering_node(*key)
         birth = float(np.append(merges.height, np.inf)[merges.parent[node]])
-        persistence = float(clustering.persistence[label])
-        stability = float(clustering.stability[label])
+        death, stability = float(clustering.death[label]), float(clustering.stability[label])
         return {
             "start": key[0],
             "stop": key[1],
             "birth": min(birth, float(clustering.limit[label])),
-            "death": float(clustering.death[label]),
+            "death": death,
             # A member's strength is this over the distance it leaves at, or over that of the birth for outskirts.
-            "core": float(clustering.death[label]),
-            "persistence": persistence,
+            "core": death,
+            "persistence": float(clustering.persistence[label]),
             "stability": stability if np.isfinite(stability) else None,
             "exemplars": self._pick_exemplars(clustering.exemplars[label]),
             "features": [],
@@ -95,7 +96,7 @@ class ClusterTable:
         places = np.linspace(0, len(rows) - 1, min(len(rows), MOST_EXEMPLARS)).round().astype(np.int64)
         return [int(row) for row in ordered[places]]
 
-    def explain(self, table: AnyArray, names: tuple[str, ...] | None) -> None:
+    def explain(self, table: AnyArray, names: Sequence[str] | None) -> None:
         """Tell each cluster by the features that set it apart."""
         groups = [self.tree.order[record["start"] : record["stop"]] for record in self.records]
         explained = explain_groups(table, groups, top=TOP_FEATURES, feature_names=names)
@@ -128,10 +129,9 @@ def gather_contents(
     if table is None and samples.images is None and not hasattr(model, "embedding_"):
         table = model.points_
     if table is not None:
-        names = samples.feature_names if samples.feature_names is not None else _feature_names(model, table)
-        clusters.explain(table, names)
+        known = samples.feature_names
+        clusters.explain(table, getattr(model, "feature_names_in_", None) if known is None else known)
     order = tree.order
-    codes = {} if samples.labels is None else _encode_texts(samples.labels, order)
     return {
         "points": {
             "x": pack(flat[order, 0], np.float32),
@@ -143,7 +143,7 @@ def gather_contents(
         },
         "axes": axes,
         "ids": None if samples.ids is None else [samples.ids[row] for row in order],
-        "truth": codes or None,
+        "truth": None if samples.labels is None else _encode_texts(samples.labels, order),
         "clusters": clusters.records,
         "numbers": numbers,
         "fitted": fitted,
@@ -162,11 +162,9 @@ def gather_contents(
 def describe_run(model: Any, samples: KnownSamples) -> dict[str, Any]:
     """What was run on what and how long, for the header and the tables of the page."""
     history = getattr(model, "history_", None) or []
-    seconds = sum(record.get("seconds", 0.0) for record in history)
-    n = len(model.labels_)
     facts = {
         "Estimator": type(model).__name__,
-        "Rows": f"{n:,}",
+        "Rows": f"{len(model.labels_):,}",
         "Features": f"{model.n_features_in_:,}",
         "Clusters": f"{model.n_clusters_:,}",
         "Noise": f"{np.mean(model.labels_ < 0):.1%}",
@@ -174,20 +172,19 @@ def describe_run(model: Any, samples: KnownSamples) -> dict[str, Any]:
     if history:
         facts["Embedding"] = f"{model.embedding_.shape[1]} dimensions"
         networks = len({record.get("network", 0) for record in history})
+        seconds = sum(record.get("seconds", 0.0) for record in history)
         epochs, took = f"{len(history) // networks:,} epochs", format_seconds(seconds / networks)
         # Networks may have trained side by side, so their times do not add up to one that anybody waited.
         facts["Training"] = f"{networks} networks, {epochs} in {took} each" if networks > 1 else f"{epochs} in {took}"
-    parameters = {
-        name: shorten(str(value), 200)
-        for name, value in model.get_params(deep=False).items()
-        if name not in ("verbose", "callbacks")
+    given = {
+        name: value for name, value in model.get_params(deep=False).items() if name not in ("verbose", "callbacks")
     }
     return {
         "facts": facts,
-        "parameters": parameters,
+        "parameters": {name: shorten(str(value), 200) for name, value in given.items()},
         "source": samples.source,
         "notes": samples.notes,
-        "versions": _versions(("numpy", "scipy", "torch", "numba", "bokeh")),
+        "versions": {"shade": __version__, "python": platform.python_version(), **_versions(PACKAGES)},
     }
 
 
@@ -215,18 +212,12 @@ def _pack_outside(labels: IntArray, n_clusters: int) -> dict[str, Any]:
 
 
 def _versions(names: Iterable[str]) -> dict[str, str]:
-    found = {"shade": __version__, "python": platform.python_version()}
+    """The versions of those packages that are installed."""
+    found = {}
     for name in names:
-        try:
+        with suppress(PackageNotFoundError):
             found[name] = version(name)
-        except PackageNotFoundError:
-            continue
     return found
-
-
-def _feature_names(model: Any, table: AnyArray) -> tuple[str, ...] | None:
-    names = getattr(model, "feature_names_in_", None)
-    return tuple(map(str, names)) if names is not None and len(names) == table.shape[1] else None
 
 
 def _thumbnails(images: AnyArray, clusters: ClusterTable, order: IntArray) -> dict[str, Any]:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import os
-import tempfile
 from datetime import UTC, datetime
 from importlib.resources import files
 from os import PathLike
@@ -16,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from shade._base.files import write_whole
 from shade.plots.embedding import flatten_points
 from shade.report.samples import check_samples
 
@@ -27,11 +26,7 @@ PROGRAM = ("points.js", "scatter.js", "pictures.js", "explorer.js")
 
 
 def write_report(
-    model: TreeClusteringMixin,
-    path: str | PathLike[str],
-    *,
-    samples: Any = None,
-    title: str | None = None,
+    model: TreeClusteringMixin, path: str | PathLike[str], *, samples: Any = None, title: str | None = None
 ) -> Path:
     """Write one HTML file that shows what a model found, to be explored in a browser without any network.
 
@@ -86,7 +81,8 @@ def write_report(
         trained="losses" in data["pictures"], data=_as_json(data), losses_text=_describe_losses(model),
         made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"), **run,
     )  # fmt: skip
-    return _write_aside(Path(path), page)
+    write_whole(Path(path), page.encode())
+    return Path(path)
 
 
 def _render(**values: Any) -> str:
@@ -122,17 +118,3 @@ def _describe_losses(model: Any) -> str:
         return ""
     losses = np.array([record["loss"] for record in history])
     return f"Line chart: the loss went from {losses[0]:.4g} in the first epoch to {losses[-1]:.4g} after {len(losses)}."
-
-
-def _write_aside(final: Path, text: str) -> Path:
-    """Write beside the final name, then rename."""
-    handle, aside = tempfile.mkstemp(prefix=f".{final.name}.", dir=final.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        Path(aside).chmod(0o644)
-        Path(aside).replace(final)
-    except BaseException:
-        Path(aside).unlink(missing_ok=True)
-        raise
-    return final

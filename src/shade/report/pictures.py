@@ -70,31 +70,16 @@ def draw_structure_tree(tree: StructureTree, low: float, high: float, log: bool,
     """The candidates as bars over their points; the chosen ones are coloured by the program."""
     largest = np.argsort(-tree.size, kind="stable")[:MOST_CANDIDATES]
     nodes = tree.node[largest]
-    candidates = ColumnDataSource(
-        {
-            "left": tree.merges.start[nodes],
-            "right": tree.merges.stop[nodes],
-            "bottom": np.maximum(tree.death[largest], low),
-            "top": np.minimum(tree.birth[largest], high),
-        },
-        name="candidates",
-    )
-    chosen = ColumnDataSource(
-        {name: [] for name in ("left", "right", "bottom", "top", "colour", "alpha")}, name="chosen"
-    )
+    box = {name: name for name in ("left", "right", "bottom", "top")}
+    bottom, top = np.maximum(tree.death[largest], low), np.minimum(tree.birth[largest], high)
+    edges = (tree.merges.start[nodes], tree.merges.stop[nodes], bottom, top)
+    candidates = ColumnDataSource(dict(zip(box, edges, strict=True)), name="candidates")
+    chosen = ColumnDataSource({name: [] for name in (*box, "colour", "alpha")}, name="chosen")
     plot = _new_figure(
         "tree", 230, x_range=x_range, y_range=Range1d(low, high), y_axis_type="log" if log else "linear",
     )  # fmt: skip
-    box = {"left": "left", "right": "right", "bottom": "bottom", "top": "top"}
-    plot.quad(
-        **box,
-        source=candidates,
-        fill_color="#888888",
-        fill_alpha=0.07,
-        line_color="#888888",
-        line_alpha=0.7,
-        line_width=0.7,
-    )
+    grey = {"fill_color": "#888888", "fill_alpha": 0.07, "line_color": "#888888", "line_alpha": 0.7, "line_width": 0.7}
+    plot.quad(**box, source=candidates, **grey)
     plot.quad(**box, source=chosen, fill_color="colour", fill_alpha="alpha", line_color="colour")
     plot.xaxis.axis_label, plot.yaxis.axis_label = "Points in the order of the tree", "dc-distance"
     return plot
@@ -123,8 +108,7 @@ def draw_losses(history: list[dict[str, float]]) -> figure:
     epochs = np.array([float(record.get("epoch", place + 1)) for place, record in enumerate(history)])
     networks = np.flatnonzero(np.diff(epochs) <= 0) + 1  # where the next one begins, and no line may lead there
     values, epochs = np.insert(values, networks, np.nan, axis=0), np.insert(epochs, networks, np.nan)
-    positive = values[np.isfinite(values) & (values > 0)]
-    log = len(positive) > 0 and positive.max() > 100 * positive.min()
+    log = spans_decades(values)
     plot = _new_figure("losses", 270, tools=[], y_axis_type="log" if log else "linear")
     for (key, title), series in zip(TITLES.items(), values.T, strict=True):
         if not np.isfinite(series).any():
@@ -150,14 +134,8 @@ def _new_figure(name: str, height: int, *, tools: list[Any] | None = None, **opt
     zoom = WheelZoomTool(modifiers="ctrl", dimensions="both" if name == "embedding" else "width")
     if tools is None:
         tools = [selecting, PanTool(dimensions=zoom.dimensions), zoom, ResetTool()]
-    plot = figure(
-        name=name,
-        height=height,
-        sizing_mode="stretch_width",
-        tools=tools,
-        toolbar_location="above" if tools else None,
-        **options,
-    )
+    place = "above" if tools else None
+    plot = figure(name=name, height=height, sizing_mode="stretch_width", tools=tools, toolbar_location=place, **options)
     plot.toolbar.logo = None
     plot.toolbar.stylesheets = [".bk-divider { display: none; }"]
     if tools:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -14,35 +14,6 @@ from shade._base.validation import to_numpy
 from shade.data.samples import Samples
 
 IMAGES = ("images", "frames")
-
-
-class ReportSamples(Protocol):
-    """Rows with what is known about them; anything with these attributes will do."""
-
-    @property
-    def rows(self) -> Any:
-        """A table, or images of shape N × H × W, N × C × H × W or N × H × W × 3; None to say nothing of them."""
-        ...
-
-    @property
-    def feature_names(self) -> Sequence[str] | None:
-        """Names of the columns of a table."""
-        ...
-
-    @property
-    def ids(self) -> Any:
-        """Name of each row."""
-        ...
-
-    @property
-    def labels(self) -> Any:
-        """Known class of each row."""
-        ...
-
-    @property
-    def kind(self) -> str:
-        """One of "table", "images" and "frames"."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -81,7 +52,7 @@ def check_samples(samples: Any, n_points: int) -> KnownSamples:
     return replace(known, table=rows.reshape(n_points, -1), feature_names=names)
 
 
-def _as_samples(data: Any) -> ReportSamples:
+def _as_samples(data: Any) -> Samples:
     """A DataFrame, whose index names the rows and whose columns of numbers are told of, or an array."""
     if hasattr(data, "select_dtypes"):
         numbers = data.select_dtypes(["number", "bool"])

@@ -35,14 +35,8 @@ def make_sheet(
         for quality in (SHARPEST, 50, ROUGHEST):
             encoded = _encode(sheet, quality)
             if len(encoded) <= most_bytes:
-                source = base64.b64encode(encoded).decode()
-                return {
-                    "source": source,
-                    "width": cell[0],
-                    "height": cell[1],
-                    "columns": columns,
-                    "rows": rows.tolist(),
-                }
+                size = {"width": cell[0], "height": cell[1], "columns": columns}
+                return {"source": base64.b64encode(encoded).decode(), **size, "rows": rows.tolist()}
         area /= 2
 
 
