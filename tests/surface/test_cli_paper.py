@@ -41,7 +41,7 @@ def test_tables_are_printed(folder: Path) -> None:
     assert code == 1 and "shade paper run experimentResults" in error
     RunStore(folder / "paper.sqlite").add(Run("experimentResults", "mice", "SHADE", "{}", "", 0, ari_1nn=0.27))
     code, out, _ = call("paper", "table", "experimentResults")
-    assert code == 0 and "27.0 (27.7 ± 2.9)" in out
+    assert code == 0 and "27.0† (27.7 ± 2.9)" in out and "† run with other code" in out
     assert call("paper", "table", "experimentResults", "--format", "csv")[1].startswith("table,dataset,metric")
     assert call("paper", "table", "experimentResults", "--format", "html")[0] == 1
 

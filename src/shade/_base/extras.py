@@ -6,12 +6,11 @@ from importlib import import_module
 from typing import Any
 
 
-def need(module: str, extra: str, purpose: str) -> Any:
+def need(module: str, extra: str, purpose: str, *, install: str = "") -> Any:
     """Import an optional package, or say how to install it."""
     try:
         return import_module(module)
     except ImportError:
         package = module.partition(".")[0]
-        raise ImportError(
-            f"{purpose} needs {package}: install it with pip install 'shade-clustering[{extra}]'."
-        ) from None
+        what = install or f"'shade-clustering[{extra}]'"
+        raise ImportError(f"{purpose} needs {package}: install it with pip install {what}.") from None

@@ -9,13 +9,13 @@ import typer
 
 from shade.cli.exit_codes import guarded
 
-paper = typer.Typer(help="The tables and figures of the paper, run again.", no_args_is_help=True)
+paper = typer.Typer(help="The tables and figures of the paper, and the suite.", no_args_is_help=True)
 
 _Table = Annotated[
     str,
     typer.Argument(
-        help="experimentResults, mnist_etc, ablation_mu, ablation_batch_size, ablation_loss, noise_sweep or "
-        "dimension_sweep."
+        help="experimentResults, mnist_etc, ablation_mu, ablation_batch_size, ablation_loss, noise_sweep, "
+        "dimension_sweep or suite."
     ),
 ]
 _Database = Annotated[Path, typer.Option("--database", help="SQLite file that holds the runs.")]
@@ -34,19 +34,30 @@ def run_table(
     jobs: Annotated[int, typer.Option(min=0, help="Worker processes; 0 for none.")] = 1,
     database: _Database = _DATABASE,
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Run again what failed.")] = False,
+    rerun_changed: Annotated[
+        bool, typer.Option("--rerun-changed", help="Run shade again where its code has changed since.")
+    ] = False,
 ) -> None:
     """Run the methods of a table; what is stored already is not run again, so stop and go on as you like."""
-    from shade.experiments import Method, run_experiments
+    from shade.experiments import run_experiments
     from shade.experiments.methods import shorten
-    from shade.experiments.tables import method_of, methods_of
+    from shade.experiments.tables import methods_of
 
-    chosen = [Method(method_of(name)) for name in _split(methods)] or methods_of(table)
+    chosen = methods_of(table, _split(methods))
     if epochs is not None:
         chosen = [shorten(method, epochs) for method in chosen]
     wanted = _split(datasets) or None
     try:
         run_experiments(
-            table, wanted, chosen, seeds, database=database, device=device, jobs=jobs, retry_failed=retry_failed
+            table,
+            wanted,
+            chosen,
+            seeds,
+            database=database,
+            device=device,
+            jobs=jobs,
+            retry_failed=retry_failed,
+            rerun_changed=rerun_changed,
         )
     except KeyboardInterrupt:
         typer.echo(f"Stopped. What ended is in {database}; the same command goes on from there.", err=True)
@@ -93,7 +104,7 @@ def show_choices(
 @guarded
 def draw_figure(
     figure: Annotated[
-        str, typer.Argument(help="1, 2, noise, dimensions, mu, batch_size, loss or har.", metavar="FIGURE")
+        str, typer.Argument(help="1, 2, noise, dimensions, mu, batch_size, loss, har or suite.", metavar="FIGURE")
     ],
     output: Annotated[Path | None, typer.Option("--output", "-o", help="File; figure-FIGURE.png if not given.")] = None,
     database: _Database = _DATABASE,

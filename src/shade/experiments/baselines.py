@@ -1,4 +1,4 @@
-"""What SHADE is compared with: ClustPy's deep clustering methods, and HDBSCAN on several representations.
+"""What SHADE is compared with: ClustPy's deep clustering methods, HDBSCAN on several representations, and other peers.
 
 ClustPy declares torchvision, of which the package index has no CPU build, and needs it for image networks and dataset
 downloads alone. So install it without its dependencies, `pip install --no-deps clustpy`, beside the `paper` extra,
@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shade._base.arrays import AnyArray, IntArray, SingleArray
+from shade._base.extras import need
 from shade._base.parallel import resolve_device
 from shade.experiments.samples import BenchmarkSamples
 
@@ -33,6 +34,9 @@ PRETRAIN_EPOCHS = 50
 EPOCHS = 100
 NETWORK = (512, 256, 128)
 MIN_POINTS = 5
+
+#: Samples, parameters, seed and device to labels and the points that were clustered.
+Baseline = Callable[[BenchmarkSamples, Mapping[str, Any], int, str], tuple[IntArray, AnyArray]]
 
 _GIVEN_K = ("DEC", "IDEC", "DCN", "DipEncoder")
 
@@ -92,7 +96,7 @@ class _Batches:
             yield [rows, self.dataset[rows.to(self.dataset.device)]]
 
 
-def run_clustpy(name: str) -> Callable[[BenchmarkSamples, Mapping[str, Any], int, str], tuple[IntArray, AnyArray]]:
+def run_clustpy(name: str) -> Baseline:
     """A method of ClustPy with the setup of the paper; returns labels and embedding."""
 
     def run(
@@ -133,41 +137,86 @@ def _settings_of(name: str, samples: BenchmarkSamples) -> dict[str, Any]:
     return settings
 
 
-def run_hdbscan(
-    representation: str,
-) -> Callable[[BenchmarkSamples, Mapping[str, Any], int, str], tuple[IntArray, AnyArray]]:
-    """scikit-learn's HDBSCAN on the standardised data, its principal components, or UMAP; labels and points."""
+def run_hdbscan(representation: str, *, suite: bool = False) -> Baseline:
+    """scikit-learn's HDBSCAN on the standardised data, its principal components, or UMAP.
+
+    In the suite, a cluster has at least half a percent of the rows, and UMAP has 15 neighbours and 10 dimensions.
+    """
 
     def run(
         samples: BenchmarkSamples, parameters: Mapping[str, Any], seed: int, device: str
     ) -> tuple[IntArray, AnyArray]:
         from sklearn.cluster import HDBSCAN
 
-        points = _represent(samples.standardized(), representation, seed)
-        settings = {"min_samples": MIN_POINTS, "min_cluster_size": 2 * MIN_POINTS, "copy": True, **parameters}
+        X = samples.standardized()
+        size = EMBEDDING_SIZE if suite else min(EMBEDDING_SIZE, *X.shape)
+        points = _represent(X, representation, size, seed, n_neighbors=15 if suite else 30)
+        smallest = max(2 * MIN_POINTS, len(X) // 200 if suite else 0)
+        settings = {"min_samples": MIN_POINTS, "min_cluster_size": smallest, "copy": True, **parameters}
         labels = HDBSCAN(**settings).fit_predict(points)
         return labels.astype(np.int64), points
 
     return run
 
 
-def _represent(X: AnyArray, representation: str, seed: int) -> AnyArray:
-    size = min(EMBEDDING_SIZE, *X.shape)
-    if representation == "PCA":
+def _represent(X: AnyArray, how: str, size: int, seed: int, n_neighbors: int = 0) -> AnyArray:
+    if how == "PCA":
         from sklearn.decomposition import PCA
 
         return np.asarray(PCA(size, random_state=seed).fit_transform(X))
-    if representation == "UMAP":
-        try:
-            with _quiet():
-                import umap
-        except ImportError as error:
-            raise ImportError("HDBSCAN on UMAP needs umap-learn: pip install umap-learn") from error
-        # The settings its authors advise for clustering.
+    if how == "UMAP":
         with _quiet():
-            reducer = umap.UMAP(n_neighbors=30, min_dist=0.0, n_components=size, random_state=seed)
+            umap = need("umap", "suite", "HDBSCAN on UMAP")
+            # The distance its authors advise for clustering.
+            reducer = umap.UMAP(n_neighbors=n_neighbors, min_dist=0.0, n_components=size, random_state=seed)
             return np.asarray(reducer.fit_transform(X))
     return X
+
+
+def run_peer(name: str) -> Baseline:
+    """A method that labels the standardised data: EVoC, PLSCAN, Leiden or k-means."""
+
+    def run(
+        samples: BenchmarkSamples, parameters: Mapping[str, Any], seed: int, device: str
+    ) -> tuple[IntArray, AnyArray]:
+        X = samples.standardized()
+        with _quiet():
+            return np.asarray(_PEERS[name](X, samples.n_clusters, seed, parameters), np.int64), X
+
+    return run
+
+
+def _find_by_evoc(X: SingleArray, n_clusters: int, seed: int, parameters: Mapping[str, Any]) -> Any:
+    return need("evoc", "suite", "EVoC").EVoC(**{"random_state": seed, **parameters}).fit_predict(X)
+
+
+def _find_by_plscan(X: SingleArray, n_clusters: int, seed: int, parameters: Mapping[str, Any]) -> Any:
+    return need("fast_plscan", "suite", "PLSCAN").PLSCAN(**parameters).fit(X).labels_
+
+
+def _find_by_kmeans(X: SingleArray, n_clusters: int, seed: int, parameters: Mapping[str, Any]) -> Any:
+    from sklearn.cluster import KMeans
+
+    settings = {"n_clusters": n_clusters, "n_init": 10, "random_state": seed, **parameters}
+    return KMeans(**settings).fit_predict(X)
+
+
+def _find_by_leiden(X: SingleArray, n_clusters: int, seed: int, parameters: Mapping[str, Any]) -> Any:
+    """Communities of the graph that connects each row with its 15 nearest in 50 principal components."""
+    from scipy.sparse import triu
+    from sklearn.neighbors import kneighbors_graph
+
+    # Both are under the GPL: no part of shade may depend on them, so they are in no extra.
+    leiden, igraph = (need(name, "", "Leiden", install="leidenalg") for name in ("leidenalg", "igraph"))
+    points = _represent(X, "PCA" if min(X.shape) > 50 else "data", 50, seed)
+    neighbours = kneighbors_graph(points, min(15, len(points) - 1))
+    edges = np.transpose(triu(neighbours + neighbours.T).nonzero())
+    graph = igraph.Graph(n=len(points), edges=edges.tolist())
+    settings = {"resolution_parameter": 1.0, "seed": seed, **parameters}
+    return leiden.find_partition(graph, leiden.RBConfigurationVertexPartition, **settings).membership
+
+
+_PEERS = {"EVoC": _find_by_evoc, "PLSCAN": _find_by_plscan, "Leiden": _find_by_leiden, "k-means": _find_by_kmeans}
 
 
 @contextlib.contextmanager

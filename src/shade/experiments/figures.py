@@ -10,13 +10,14 @@ import numpy as np
 
 from shade._base.arrays import AnyArray, FloatArray
 from shade._base.errors import ShadeError
+from shade._base.extras import need
 from shade.density.dc_tree import DCTree
 from shade.experiments.baselines import load_clustpy
 from shade.experiments.demo import SETTINGS
 from shade.experiments.methods import Method, run_method
-from shade.experiments.samples import THREE_CLUSTERS, load_samples
+from shade.experiments.samples import SHAPES, THREE_CLUSTERS, kind_of, load_samples
 from shade.experiments.store import RunStore, unpack_labels
-from shade.experiments.tables import TABLES, Entry, compare_with_published, method_of
+from shade.experiments.tables import TABLES, TOLD_K, Entry, compare_with_published, method_of
 from shade.metrics import dcsi_score, measure_agreement
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def draw_figure(name: str, *, database: str | os.PathLike[str] = "paper.sqlite",
     ----------
     name : str
         "1" and "2" (embeddings and reachability plots of the three clusters), "noise" and "dimensions" (sweeps), "mu",
-        "batch_size" and "loss" (ablations), or "har" (confusion matrix).
+        "batch_size" and "loss" (ablations), "har" (confusion matrix), or "suite" (a dot per dataset and method).
     database : path, default="paper.sqlite"
         Where the runs are that are shown.
     device : str, default="auto"
@@ -53,10 +54,7 @@ def draw_figure(name: str, *, database: str | os.PathLike[str] = "paper.sqlite",
     """
     if name not in FIGURES:
         raise ShadeError(f"There is no figure {name!r}. Known are: {', '.join(FIGURES)}.")
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError as error:
-        raise ImportError("Figures need matplotlib: pip install 'shade-clustering[plots]'") from error
+    need("matplotlib", "plots", "Drawing figures")
     return FIGURES[name](RunStore(database), device)
 
 
@@ -156,12 +154,12 @@ def _draw_sweep(table: str, label: str, log: bool) -> Callable[[RunStore, str], 
     return draw
 
 
-def _tell_seeds(figure: Figure, entries: list[Entry]) -> None:
+def _tell_seeds(figure: Figure, entries: list[Entry], what: str = "Mean and deviation") -> None:
     """Over how many seeds the figures were taken."""
     counts = [entry.runs for entry in entries if entry.runs]
     few, many = min(counts, default=0), max(counts, default=0)
     seeds = f"{many} seeds" if few == many else f"{few} to {many} seeds"
-    _caption(figure, "One seed." if many == 1 else f"Mean and deviation over {seeds}.")
+    _caption(figure, "One seed." if many == 1 else f"{what} over {seeds}.")
 
 
 def _caption(figure: Figure, text: str) -> None:
@@ -256,6 +254,54 @@ def _draw_har(store: RunStore, device: str) -> Figure:
     )
 
 
+# Methods of shade are filled and peers are open, so that nine methods can be told apart on one line.
+_DOTS: dict[str, dict[str, Any]] = {
+    "default": {"marker": "o", "color": "crimson", "s": 45},
+    "SHADE": {"marker": "s", "color": "darkorange", "s": 22},
+    "DCTreeClustering": {"marker": "D", "color": "black", "s": 20},
+    **{
+        name: {"marker": marker, "edgecolors": colour, "facecolors": "none", "s": 28, "linewidths": 1.2}
+        for name, marker, colour in (
+            ("HDBSCAN", "o", "tab:blue"),
+            ("UMAP+HDBSCAN", "s", "tab:purple"),
+            ("EVoC", "^", "tab:green"),
+            ("PLSCAN", "v", "tab:cyan"),
+            ("Leiden", "D", "tab:brown"),
+            (TOLD_K, "P", "gray"),
+        )
+    },
+}
+
+
+def _draw_suite(store: RunStore, device: str) -> Figure:
+    """A dot per dataset and method, the shapes in a panel of their own."""
+    from matplotlib.figure import Figure
+
+    entries = [entry for entry in _entries(store, "suite") if entry.runs and entry.method in _DOTS]
+    names = list(dict.fromkeys(entry.dataset for entry in entries))
+    panels = [[name for name in names if (kind_of(name) == SHAPES) == shapes] for shapes in (False, True)]
+    panels = [panel for panel in panels if panel]
+    figure = Figure(figsize=(6.8 * len(panels), 1.8 + 0.36 * max(map(len, panels))), layout="constrained")
+    for ax, panel in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
+        for place, (method, style) in enumerate(_DOTS.items()):
+            found = [entry for entry in entries if entry.method == method and entry.dataset in panel]
+            # Each method has a height of its own, so that equal figures do not cover each other.
+            heights = [panel.index(entry.dataset) + 0.08 * (place - 4) for entry in found]
+            ax.scatter([entry.mean for entry in found], heights, label=method, zorder=2, **style)
+        ax.set(xlim=(-5, 103), ylim=(len(panel) - 0.5, -0.5), xlabel="adjusted Rand index (x 100)")
+        ax.set_yticks(range(len(panel)), [name.removeprefix(f"{SHAPES}/") for name in panel])
+        ax.grid(axis="x", color="gainsboro", linewidth=0.6)
+        for place, name in enumerate(panel):
+            new = place == 0 or kind_of(name) != kind_of(panel[place - 1])
+            ax.axhline(place - 0.5, color="black" if new else "gainsboro", linewidth=0.8, zorder=1)
+            if new:
+                kind = kind_of(name).replace(" and ", " and\n")
+                ax.annotate(kind, (1.01, place), xycoords=("axes fraction", "data"), va="center", color="dimgray")
+    figure.legend(*figure.axes[0].get_legend_handles_labels(), ncols=5, frameon=False, loc="outside upper center")
+    _tell_seeds(figure, entries, "Mean")
+    return figure
+
+
 def _entries(store: RunStore, table: str) -> list[Entry]:
     entries = compare_with_published(store, table)
     if not entries:
@@ -273,4 +319,5 @@ FIGURES: dict[str, Callable[[RunStore, str], Figure]] = {
     "batch_size": _draw_ablation("ablation_batch_size", "batch size"),
     "loss": _draw_losses,
     "har": _draw_har,
+    "suite": _draw_suite,
 }

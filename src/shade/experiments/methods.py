@@ -17,8 +17,9 @@ from shade._base.arrays import AnyArray, IntArray
 from shade._base.errors import ShadeError, ShadeWarning
 from shade.clustering.assignment import assign_nearest
 from shade.density.dc_tree import DCTree
-from shade.experiments.baselines import run_clustpy, run_hdbscan
+from shade.experiments.baselines import Baseline, run_clustpy, run_hdbscan, run_peer
 from shade.experiments.samples import BenchmarkSamples
+from shade.experiments.source_code import fingerprint_code
 
 
 @dataclass(frozen=True)
@@ -77,10 +78,11 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a method is run, and whether seeds change what it finds."""
+    """How a method is run, whether seeds change what it finds, and whether it is a method of shade."""
 
     run: Callable[[BenchmarkSamples, Mapping[str, Any], int, str, int | None], Outcome]
     random: bool = True
+    own: bool = False
 
 
 def run_method(
@@ -88,6 +90,11 @@ def run_method(
 ) -> Outcome:
     """Run a method once."""
     return METHODS[method.name].run(samples, method.parameters, seed, device, n_jobs)
+
+
+def code_of(method: str) -> str | None:
+    """Fingerprint of the present code for methods of shade; None for others, which our code does not change."""
+    return fingerprint_code() if METHODS[method].own else None
 
 
 def shorten(method: Method, epochs: int) -> Method:
@@ -106,27 +113,40 @@ def _shade(settings: Mapping[str, Any], *, links: bool = False) -> Recipe:
 
         chosen = {**settings, "standardize": samples.standardize, **parameters}
         model = SHADE(**chosen, random_state=seed, device=device, n_jobs=n_jobs)
+        X = samples.channels_first if model.network == "conv" else samples.rows
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ShadeWarning)  # much noise is a figure here
-            X = samples.channels_first if model.network == "conv" else samples.rows
             model.fit(X)
         nearest = partial(model.assign_noise, "nearest", X)
         assigned = model.assign_noise() if links else nearest()
         return Outcome(model.labels_, assigned, model.embedding_, model.dc_tree_, nearest if links else None)
 
-    return Recipe(run)
+    return Recipe(run, own=True)
 
 
-def _baseline(
-    baseline: Callable[[BenchmarkSamples, Mapping[str, Any], int, str], tuple[IntArray, AnyArray]], random: bool = True
-) -> Recipe:
+def _cluster_tree(
+    samples: BenchmarkSamples, parameters: Mapping[str, Any], seed: int, device: str
+) -> tuple[IntArray, AnyArray]:
+    """The clustering step of SHADE alone, on the standardised data."""
+    from shade.estimators.dc_tree_clustering import DCTreeClustering
+
+    X = samples.standardized()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ShadeWarning)
+        return DCTreeClustering(**parameters, device=device).fit(X).labels_, X
+
+
+def _baseline(baseline: Baseline, *, random: bool = True, own: bool = False, noise: str = "embedding") -> Recipe:
+    """A method whose noise goes to the nearest cluster of its embedding, or of the standardised data ("data")."""
+
     def run(
         samples: BenchmarkSamples, parameters: Mapping[str, Any], seed: int, device: str, n_jobs: int | None
     ) -> Outcome:
         labels, embedding = baseline(samples, parameters, seed, device)
-        return Outcome(labels, assign_nearest(labels, np.asarray(embedding, np.float64)), embedding)
+        points = samples.standardized() if noise == "data" else embedding
+        return Outcome(labels, assign_nearest(labels, np.asarray(points, np.float64)), embedding)
 
-    return Recipe(run, random)
+    return Recipe(run, random, own)
 
 
 #: All methods. "SHADE" has the settings of the paper, "default" those that SHADE() has now. Noise goes to the nearest
@@ -136,16 +156,16 @@ METHODS: dict[str, Recipe] = {
     "SHADE": _shade(PAPER),
     "default": _shade({}, links=True),
     "autoencoder": _shade({**PAPER, "density_weight": 0.0}),
-    "DDC": _baseline(run_clustpy("DDC")),
-    "DipDECK": _baseline(run_clustpy("DipDECK")),
-    "DipEncoder": _baseline(run_clustpy("DipEncoder")),
-    "DCN": _baseline(run_clustpy("DCN")),
-    "DEC": _baseline(run_clustpy("DEC")),
-    "IDEC": _baseline(run_clustpy("IDEC")),
+    **{name: _baseline(run_clustpy(name)) for name in ("DDC", "DipDECK", "DipEncoder", "DCN", "DEC", "IDEC")},
     "ClustPy SHADE": _baseline(run_clustpy("SHADE")),
     "HDBSCAN": _baseline(run_hdbscan("data"), random=False),
     "PCA HDBSCAN": _baseline(run_hdbscan("PCA"), random=False),
     "UMAP HDBSCAN": _baseline(run_hdbscan("UMAP")),
+    "DCTreeClustering": _baseline(_cluster_tree, random=False, own=True),
+    "suite HDBSCAN": _baseline(run_hdbscan("data", suite=True), random=False),
+    "suite UMAP HDBSCAN": _baseline(run_hdbscan("UMAP", suite=True), noise="data"),
+    "PLSCAN": _baseline(run_peer("PLSCAN"), random=False),
+    **{name: _baseline(run_peer(name)) for name in ("EVoC", "Leiden", "k-means")},
 }
 
 #: The parameters that say how long a method trains.

@@ -17,7 +17,7 @@ from typing import Any
 from shade._base.errors import ShadeError
 from shade._base.parallel import count_threads
 from shade.experiments.measuring import measure_run
-from shade.experiments.methods import METHODS, Method
+from shade.experiments.methods import METHODS, Method, code_of
 from shade.experiments.samples import cost_of
 from shade.experiments.store import Run, RunStore
 from shade.experiments.tables import datasets_of, methods_of
@@ -64,6 +64,7 @@ def run_experiments(
     jobs: int = 1,
     folder: str | os.PathLike[str] | None = None,
     retry_failed: bool = False,
+    rerun_changed: bool = False,
     report: Report | None = None,
 ) -> RunStore:
     """Run methods on datasets and store what they found; what is stored already is not run again.
@@ -88,6 +89,8 @@ def run_experiments(
         Where the datasets are; SHADE_DATA or the user's cache if None.
     retry_failed : bool, default=False
         Whether runs that failed are run again.
+    rerun_changed : bool, default=False
+        Whether methods of shade are run again where the stored run was made with other code than the present.
     report : callable, optional
         Gets a line of text a run; they go to standard error if None.
 
@@ -97,12 +100,15 @@ def run_experiments(
     """
     say = report or _write_line
     store = RunStore(database)
-    chosen = [method if isinstance(method, Method) else Method(method) for method in methods or methods_of(table)]
-    plans = plan_runs(table, datasets or datasets_of(table, folder), chosen, seeds)
-    done = {run.identity for run in store.runs(table) if not (run.failure and retry_failed)}
+    plans = plan_runs(table, datasets or datasets_of(table, folder), methods_of(table, methods or ()), seeds)
+    done = {
+        run.identity
+        for run in store.runs(table)
+        if not (run.failure and retry_failed) and not (rerun_changed and run.code != code_of(run.method))
+    }
     left = [plan for plan in plans if plan.identity not in done]
     say(f"{table}: {len(plans)} runs, {len(plans) - len(left)} of them stored already in {store.path}")
-    progress = _Progress(left)
+    progress = _Progress(left, folder)
 
     def keep(run: Run) -> None:
         store.add(run)
@@ -187,7 +193,7 @@ class _Worker:
             raise ShadeError(f"A worker process died between two runs (exit code {code}).")
         method = self.plan.method
         what = (self.plan.table, self.plan.dataset, method.name, method.as_json, method.key, self.plan.seed)
-        return Run(*what, failure=f"The process died with exit code {code}.")
+        return Run(*what, failure=f"The process died with exit code {code}.", code=code_of(method.name))
 
     def stop(self) -> None:
         """End the process; a run in flight is lost."""
@@ -230,16 +236,17 @@ def _limit_threads(threads: int) -> None:
 class _Progress:
     """How far it is, and how long it may still take."""
 
-    def __init__(self, plans: list[Plan]) -> None:
+    def __init__(self, plans: list[Plan], folder: str | os.PathLike[str] | None) -> None:
+        self.folder = folder
         self.total = len(plans)
         self.count = 0
-        self.cost_left = sum(cost_of(plan.dataset) for plan in plans)
+        self.cost_left = sum(cost_of(plan.dataset, folder) for plan in plans)
         self.cost_done = 0.0
         self.started = time.monotonic()
 
     def describe(self, run: Run) -> str:
         """A line about a run that ended."""
-        cost = cost_of(run.dataset)
+        cost = cost_of(run.dataset, self.folder)
         self.count, self.cost_done, self.cost_left = self.count + 1, self.cost_done + cost, self.cost_left - cost
         left = (time.monotonic() - self.started) * self.cost_left / self.cost_done
         method = run.method + (f" {run.parameters}" if run.key else "")

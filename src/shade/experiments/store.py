@@ -30,6 +30,8 @@ class Run:
         Time of the method alone, and its largest memory on the host and on the device.
     device, versions, finished : str
         Where, with which packages, and when it ran.
+    code : str or None
+        For methods of shade, the fingerprint of the code that decides labels; None where it was not recorded.
     ari … noise_precision
         As in :class:`shade.metrics.Agreement`, noise put into the nearest cluster for those that end in "_1nn".
     ari_links, nmi_links : float
@@ -54,6 +56,7 @@ class Run:
     device: str = ""
     versions: str = ""
     finished: str = ""
+    code: str | None = None
     ari: float | None = None
     nmi: float | None = None
     ari_1nn: float | None = None
@@ -80,8 +83,8 @@ class Run:
         return self.ari_1nn if self.ari_links is None else self.ari_links
 
 
-_KIND = {"str": "TEXT", "int": "INTEGER", "float | None": "REAL", "int | None": "INTEGER", "bytes | None": "BLOB"}
-_COLUMNS = {field.name: f'"{field.name}" {_KIND[str(field.type)]}' for field in fields(Run)}
+_KIND = {"str": "TEXT", "int": "INTEGER", "float": "REAL", "bytes": "BLOB"}
+_COLUMNS = {field.name: f'"{field.name}" {_KIND[str(field.type).removesuffix(" | None")]}' for field in fields(Run)}
 _SCHEMA = f"""CREATE TABLE IF NOT EXISTS runs (
   {", ".join(_COLUMNS.values())},
   PRIMARY KEY ("table", dataset, method, key, seed)

@@ -7,7 +7,7 @@ import io
 import json
 import os
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from importlib.resources import files
 
@@ -15,11 +15,21 @@ import numpy as np
 
 from shade._base.errors import ShadeError
 from shade.data import DATASETS
-from shade.experiments.methods import Method
-from shade.experiments.samples import DIMENSION_SWEEP, NOISE_SWEEP, is_at_hand
-from shade.experiments.store import Run, RunStore
+from shade.experiments.methods import Method, code_of
+from shade.experiments.samples import (
+    DIMENSION_SWEEP,
+    NOISE_SWEEP,
+    SHAPES,
+    SUITE,
+    is_at_hand,
+    kind_of,
+    suite_datasets,
+)
+from shade.experiments.store import Run, RunStore, unpack_labels
 
 FORMATS = ("text", "markdown", "csv")
+LARGE = 20_000  # rows of a dataset of the suite that is left out of the means: not every method can be run on it
+TOLD_K = "k-means"  # is given the number of clusters, so it is no competitor of methods that find it
 
 
 @dataclass(frozen=True)
@@ -36,13 +46,13 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of the paper, or one of our own."""
+    """A table of the paper, or one of our own; a wide one has a column per method and means below."""
 
     name: str
-    caption: str
     datasets: tuple[str, ...]
     columns: tuple[Column, ...]
     metrics: tuple[str, ...] = ("ARI", "NMI", "k", "noise", "noise recall", "noise precision")
+    wide: bool = False
 
 
 @dataclass(frozen=True)
@@ -59,6 +69,8 @@ class Entry:
     failures: int
     published_mean: float
     published_std: float
+    changed: int = 0  # runs that were made with other code than the present
+    rows: int = 0  # of the dataset, in wide tables
 
     @property
     def differs(self) -> str:
@@ -83,27 +95,16 @@ def _vary(parameter: str, title: str, values: Iterable[int]) -> tuple[Column, ..
     return tuple(Column(f"{title}={v}", Method("SHADE", {parameter: v}), noise="") for v in values)
 
 
-#: The tables by the names they have in `published.csv`, and the sweeps behind the figures.
+#: The tables by the names they have in `published.csv`, the sweeps behind the figures, and the suite.
 TABLES: dict[str, Table] = {
     table.name: table
     for table in (
-        Table("experimentResults", "Clustering results on the datasets of the paper", _MAIN, _COMPARED),
-        Table(
-            "mnist_etc",
-            "Clustering results on datasets with Gaussian clusters",
-            ("optdigits", "usps", "mnist", "fmnist", "kmnist"),
-            _COMPARED,
-        ),
-        Table("ablation_mu", "SHADE with different mu", _ABLATED, _vary("min_samples", "mu", range(3, 8))),
-        Table(
-            "ablation_batch_size",
-            "SHADE with different batch sizes",
-            _ABLATED,
-            _vary("batch_size", "batch_size", range(100, 1000, 100)),
-        ),
+        Table("experimentResults", _MAIN, _COMPARED),
+        Table("mnist_etc", ("optdigits", "usps", "mnist", "fmnist", "kmnist"), _COMPARED),
+        Table("ablation_mu", _ABLATED, _vary("min_samples", "mu", range(3, 8))),
+        Table("ablation_batch_size", _ABLATED, _vary("batch_size", "batch_size", range(100, 1000, 100))),
         Table(
             "ablation_loss",
-            "SHADE with parts of its loss",
             _MAIN,
             (
                 Column("L_d+L_rec", Method("SHADE")),
@@ -112,8 +113,20 @@ TABLES: dict[str, Table] = {
             ),
             ("ARI", "NMI", "DCSI"),
         ),
-        Table("noise_sweep", "DENSIRED data with 0 to 90 % noise", NOISE_SWEEP, _COMPARED),
-        Table("dimension_sweep", "DENSIRED data with 10 to 50,000 features", DIMENSION_SWEEP, _COMPARED),
+        Table("noise_sweep", NOISE_SWEEP, _COMPARED),
+        Table("dimension_sweep", DIMENSION_SWEEP, _COMPARED),
+        Table(
+            "suite",
+            tuple(name for names in SUITE.values() for name in names),
+            (
+                *(Column(name, Method(name)) for name in ("default", "SHADE", "DCTreeClustering")),
+                Column("HDBSCAN", Method("suite HDBSCAN")),
+                Column("UMAP+HDBSCAN", Method("suite UMAP HDBSCAN")),
+                *(Column(name, Method(name)) for name in ("EVoC", "PLSCAN", "Leiden", TOLD_K)),
+            ),
+            ("ARI",),
+            wide=True,
+        ),
     )
 }
 
@@ -121,18 +134,25 @@ TABLES: dict[str, Table] = {
 def find_table(name: str) -> Table:
     """A table by name; any other name is a table of our own with no columns but the methods that were run."""
     complete = tuple(name for name, info in DATASETS.items() if info.comparable)
-    return TABLES.get(name) or Table(name, name, complete, ())
+    return TABLES.get(name) or Table(name, complete, ())
 
 
-def methods_of(table: str) -> list[Method]:
-    """The methods whose runs a table shows."""
-    if table not in TABLES:
-        raise ShadeError(f"Name the methods to run: {table!r} is none of the paper's tables ({', '.join(TABLES)}).")
-    return list(dict.fromkeys(column.method for column in TABLES[table].columns))
+def methods_of(table: str, chosen: Iterable[str | Method] = ()) -> list[Method]:
+    """The methods whose runs a table shows, or those chosen by the names of its columns or their own."""
+    columns = {column.title: column.method for column in find_table(table).columns}
+    methods = [
+        name if isinstance(name, Method) else columns.get(name) or Method(method_of(name))
+        for name in list(chosen) or columns
+    ]
+    if not methods:
+        raise ShadeError(f"Name the methods to run: {table!r} is none of the known tables ({', '.join(TABLES)}).")
+    return list(dict.fromkeys(methods))
 
 
 def datasets_of(table: str, folder: str | os.PathLike[str] | None = None) -> list[str]:
     """The datasets of a table, and the parts and variants of them, that are at hand."""
+    if table == "suite":
+        return suite_datasets(folder)
     wanted = find_table(table).datasets
     parts = [name for name, info in DATASETS.items() if info.part_of in wanted]
     return [name for name in (*wanted, *parts) if is_at_hand(name, folder)]
@@ -172,10 +192,12 @@ def compare_with_published(store: RunStore, table: str, *, everything: bool = Fa
     datasets += [name for name in with_runs if name not in known]
     entries = []
     for dataset in datasets:
+        labels = (run.labels for group in runs.values() for run in group if run.dataset == dataset and run.labels)
+        rows = next((len(unpack_labels(packed)) for packed in labels), 0) if spec.wide else 0
         for column in columns:
             found = runs.get((dataset, column.method.name, column.method.key), [])
             for metric in spec.metrics:
-                entry = _summarize(table, dataset, metric, column, found)
+                entry = replace(_summarize(table, dataset, metric, column, found), rows=rows)
                 if entry.runs or entry.failures or not np.isnan(entry.published_mean):
                     entries.append(entry)
     return entries
@@ -189,7 +211,9 @@ def _columns_beyond(spec: Table, runs: dict[tuple[str, str, str], list[Run]]) ->
         stored = [run for (_, method, k), group in runs.items() if (method, k) == (name, key) for run in group]
         method = Method(name, json.loads(stored[0].parameters))
         ways = ["_1nn"] if all(run.ari_links is None for run in stored) else ["_links", "_1nn"]
-        if any(run.noise_share for run in stored):
+        if spec.wide:
+            beyond.append(Column(method.label, method))
+        elif any(run.noise_share for run in stored):
             beyond += [Column(f"{method.label}{noise}", method, noise) for noise in ("", *ways)]
         else:
             beyond.append(Column(method.label, method, ways[0]))
@@ -206,9 +230,9 @@ def _summarize(table: str, dataset: str, metric: str, column: Column, runs: list
     values = [value for run in runs if not run.failure and (value := read(run)) is not None]
     mean, std = (float(np.mean(values)), float(np.std(values))) if values else (np.nan, np.nan)
     published = _published().get((table, dataset, metric, column.title), (np.nan, np.nan))
-    return Entry(
-        table, dataset, metric, column.title, mean, std, len(values), sum(bool(r.failure) for r in runs), *published
-    )
+    failures = sum(bool(run.failure) for run in runs)
+    changed = sum(not run.failure and run.code != code_of(run.method) for run in runs) if values else 0
+    return Entry(table, dataset, metric, column.title, mean, std, len(values), failures, *published, changed)
 
 
 def _reader_of(metric: str, column: Column) -> Callable[[Run], float | None]:
@@ -238,13 +262,21 @@ def format_table(entries: list[Entry], kind: str = "text") -> str:
     """Lay figures out: as text, as Markdown, or as CSV with a line a figure."""
     if kind not in FORMATS:
         raise ShadeError(f"The format must be one of {', '.join(FORMATS)}. Got {kind!r} instead.")
+    wide = any(find_table(entry.table).wide for entry in entries)
+    entries = [*entries, *(summarize_suite(entries) if wide else ())]
     if kind == "csv":
         return _as_csv(entries)
+    heading, lines = _lay_wide(entries) if wide else _lay_long(entries)
+    layout = _as_markdown(heading, lines) if kind == "markdown" else lay_out(heading, lines)
+    return f"{layout}\n{_legend(entries, wide)}\n"
+
+
+def _lay_long(entries: list[Entry]) -> tuple[list[str], list[list[str]]]:
+    """A line per dataset and method, a column per metric."""
     metrics = list(dict.fromkeys(entry.metric for entry in entries if entry.runs or not np.isnan(entry.published_mean)))
     cells: dict[tuple[str, str], dict[str, Entry]] = {}
     for entry in entries:
         cells.setdefault((entry.dataset, entry.method), {})[entry.metric] = entry
-    heading = ["dataset", "method", "runs", *(f"{metric}" for metric in metrics)]
     lines, before = [], ""
     for (dataset, method), row in cells.items():
         runs = max(entry.runs for entry in row.values())
@@ -254,27 +286,89 @@ def format_table(entries: list[Entry], kind: str = "text") -> str:
         name = "" if dataset == before else dataset + part
         before = dataset
         lines.append([name, method, count, *(_format_entry(row.get(metric)) for metric in metrics)])
-    layout = _as_markdown(heading, lines) if kind == "markdown" else lay_out(heading, lines)
-    return f"{layout}\n{_legend(entries)}\n"
+    return ["dataset", "method", "runs", *metrics], lines
+
+
+def _lay_wide(entries: list[Entry]) -> tuple[list[str], list[list[str]]]:
+    """A line per dataset, a column per method."""
+    methods = _methods_in(entries)
+    cells: dict[str, dict[str, Entry]] = {}
+    for entry in entries:
+        cells.setdefault(entry.dataset + "*" * (entry.rows >= LARGE), {})[entry.method] = entry
+    lines = [[name, *(_format_entry(row.get(method)) for method in methods)] for name, row in cells.items()]
+    return ["dataset", *methods], lines
+
+
+def _methods_in(entries: list[Entry]) -> list[str]:
+    """The methods that have figures, in the order of the table, then others."""
+    found = dict.fromkeys(entry.method for entry in entries)
+    titles = [column.title for column in find_table(entries[0].table).columns]
+    return [*(title for title in titles if title in found), *(title for title in found if title not in titles)]
+
+
+def summarize_suite(entries: list[Entry]) -> list[Entry]:
+    """Means by kind of data, and on how many datasets each method is the best or within a point of it.
+
+    A method has a mean if it was run on all datasets of the kind in the table. The best is that of the methods that
+    are not given the number of clusters.
+    """
+    found: dict[str, dict[str, Entry]] = {}
+    for entry in entries:
+        if entry.rows < LARGE and entry.runs:
+            found.setdefault(entry.dataset, {})[entry.method] = entry
+    kinds = {kind: [name for name in found if kind_of(name) == kind] for kind in (*SUITE, "other", SHAPES)}
+    shapes = kinds.pop(SHAPES)
+    groups = {**kinds, "all but shapes": [name for names in kinds.values() for name in names], SHAPES: shapes}
+    best = {name: max((e.mean for e in row.values() if e.method != TOLD_K), default=0.0) for name, row in found.items()}
+    means, counts = [], []
+    for kind, names in groups.items():
+        for method in _methods_in(entries):
+            row = [found[name][method] for name in names if method in found[name]]
+            if row and len(row) == len(names):
+                mean = float(np.mean([entry.mean for entry in row]))
+                means.append(_summary(f"{kind}, mean of {len(row)}", "ARI", method, mean, row))
+            if row and kind not in kinds:
+                count = sum(entry.mean >= best[entry.dataset] - 1.0 for entry in row)
+                counts.append(_summary(f"{kind}, near the best of {len(names)}", "count", method, count, row))
+    return means + counts
+
+
+def _summary(title: str, metric: str, method: str, value: float, of: list[Entry]) -> Entry:
+    changed = sum(entry.changed for entry in of)
+    return Entry("suite", title, metric, method, value, np.nan, len(of), 0, np.nan, np.nan, changed)
 
 
 def _format_entry(entry: Entry | None) -> str:
     if entry is None:
         return ""
-    spread = f" ± {entry.std:.1f}" if entry.runs > 1 else ""
-    ours = f"{entry.mean:.1f}{spread}" if entry.runs else ""
+    spread = f" ± {entry.std:.1f}" if entry.runs > 1 and not np.isnan(entry.std) else ""
+    value = f"{entry.mean:.0f}" if entry.metric == "count" else f"{entry.mean:.1f}"
+    ours = f"{value}{spread}{'†' if entry.changed else ''}" if entry.runs else "failed" if entry.failures else ""
     paper = "" if np.isnan(entry.published_mean) else f"({entry.published_mean:.1f} ± {entry.published_std:.1f})"
     return " ".join(part for part in (ours, paper, entry.differs) if part)
 
 
-def _legend(entries: list[Entry]) -> str:
-    text = (
-        "Ours (published): mean ± deviation over seeds; ↑ ↓ above or below the published mean by more than its spread."
-    )
+_LEGEND = (
+    "Ours (published): mean ± deviation over seeds; ↑ ↓ above or below the published mean by more than its spread."
+)
+_WIDE_LEGEND = f"""Adjusted Rand index (x 100), mean ± deviation over seeds.
+Noise is put to the nearest clustered row of the standardised data.
+default, SHADE, DCTreeClustering: shade with its defaults, with the settings of the paper, its clustering step alone.
+mean of: left out where a method was not run on all of the datasets.
+near the best of: number of datasets where the method is at most one point below the best method or is the best.
+{TOLD_K} is given the number of clusters and is not considered as the best method."""
+
+
+def _legend(entries: list[Entry], wide: bool) -> str:
+    text = _WIDE_LEGEND if wide else _LEGEND
+    if any(entry.rows >= LARGE for entry in entries):
+        text += f"\n* {LARGE:,} rows or more: not in the means and counts."
     if any(not DATASETS[entry.dataset].comparable for entry in entries if entry.dataset in DATASETS):
         text += "\n* a part or a variant of a dataset: not comparable with published figures."
     if any(entry.method.endswith("_links") for entry in entries):
         text += "\n_1nn, _links: noise put into the nearest cluster, or over the links of the spanning trees."
+    if any(entry.changed for entry in entries):
+        text += "\n† run with other code than the present, or before the code of runs was recorded."
     return text
 
 
