@@ -230,7 +230,7 @@ def branch_tree(root: Node, smallest: int) -> Candidate:
             v = big[0]
 
     top = follow(root, math.inf)
-    floor = floor_of(root, "branches")
+    floor = floor_of(root, "branches", 0)
     for c in top.walk():
         if c is not top:
             c.mass = math.fsum(1.0 / max(d, floor) - 1.0 / max(c.birth, floor) for d in c.leaving.values())
@@ -266,7 +266,7 @@ def tested_tree(root: Node, smallest: int, slope: float, level: float, relief: f
 
 def _tested_once(root: Node, smallest: int, slope: float, level: float) -> Candidate:
     """The branches that pass the test of their split, and how much each tells about its rows."""
-    floor = floor_of(root, "information")
+    floor = floor_of(root, "information", smallest)
     n = len(root.points)
 
     def grow(v: Node) -> Growing | None:
@@ -312,16 +312,16 @@ def _heaviest(meeting: list[Growing], height: float) -> Growing:
     return max(as_heavy, key=lambda branch: len(branch.joined))
 
 
-def floor_of(root: Node, rule: str) -> float:
+def floor_of(root: Node, rule: str, smallest: int) -> float:
     """The distance that points which coincide count as."""
     positive = [v.height for v in root.walk() if v.height > 0]
     if not positive:
         return 1.0
     places = [(v.height, len(p.points)) for v in root.walk() for p in v.children if p.height == 0 and len(p.points) > 1]
-    if rule == "branches" or len(places) < 10:
+    if rule == "branches" or len(places) < smallest:
         return min(positive) * 2.0**-10  # ten octaves closer
     if 2 * sum(size for _, size in places) >= len(root.points):
-        return float(np.quantile([height for height, _ in places], 0.9))
+        return float(np.median([height for height, _ in places]))
     return min(positive)
 
 

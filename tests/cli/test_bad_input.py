@@ -53,7 +53,10 @@ def test_bad_data(tmp_path: Path, name: str, content: str | None, expected: str)
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        (["--epochs", "0"], "The 'epochs' parameter of SHADE must be an int in the range [1, inf). Got 0 instead."),
+        (
+            ["--epochs", "0"],
+            "The 'epochs' parameter of SHADE must be an int in the range [1, inf) or None. Got 0 instead.",
+        ),
         (["--network", "big"], "--network takes"),
         (["--device", "abacus"], "abacus"),
         (["--batch-size", "3"], "batch_size"),

@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 
 import shade
 from shade import DCTreeClustering
-from shade._base.errors import DeviceError
+from shade._base.errors import DeviceError, ShadeWarning
 from tests.unmeasured import unmeasured
 
 
@@ -252,3 +252,23 @@ def test_a_folder_that_is_not_there_is_named_when_saving(tmp_path: Path) -> None
     with pytest.raises(FileNotFoundError) as error:
         model.save(tmp_path / "nowhere" / "model.shade")
     assert error.value.filename == str(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("number", [1, 2, 5])
+def test_a_wanted_number_of_clusters_is_that_of_recluster(number: int) -> None:
+    X, _ = make_blobs(400, n_features=4, centers=5, random_state=0)
+    model = DCTreeClustering(n_clusters=number).fit(X)
+    assert model.n_clusters_ == number
+    other = DCTreeClustering().fit(X).recluster(n_clusters=number)
+    assert other.n_clusters == number
+    assert np.array_equal(model.labels_, other.labels_)
+    assert model.recluster().n_clusters_ == 5
+
+
+def test_where_there_are_fewer_branches_than_wanted_clusters_fit_warns_and_recluster_refuses() -> None:
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    with pytest.warns(ShadeWarning, match=r"[123] instead of 9 clusters were found: the tree has no more branches"):
+        model = DCTreeClustering(n_clusters=9).fit(X)
+    assert model.n_clusters_ < 9
+    with pytest.raises(ValueError, match="'n_clusters' parameter must be an int in the range"):
+        model.recluster(n_clusters=9)

@@ -147,7 +147,7 @@ def test_convolutional_models_and_generators_as_seed_can_be_saved(tmp_path: Path
     X = np.random.default_rng(0).normal(size=(60, 1, 9, 8))
     model = SHADE(network="conv", epochs=1, embedding_size=2, random_state=np.random.default_rng(0), min_samples=3)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("shade.estimators.shade.warn_of_noise", lambda model: None)
+        patch.setattr("shade.estimators.shade.warn_of_result", lambda model: None)
         model.fit(X)
     model.save(tmp_path / "conv.shade")
     loaded = shade.load(tmp_path / "conv.shade")

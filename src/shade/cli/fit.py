@@ -19,7 +19,6 @@ from shade._base.errors import (
     told_as,
 )
 from shade._base.memory import format_memory, parse_memory
-from shade._base.ranks import find_ranks
 from shade.cli.arguments import DataArgument, FolderOption, JsonOption, OverwriteOption, QuietOption
 from shade.cli.exit_codes import UsageError
 from shade.cli.messages import Messages
@@ -45,6 +44,8 @@ def fit(
     **options: Any,
 ) -> None:
     """Train on data, cluster it, and write the model, labels, embedding, summary and report into a folder."""
+    from shade._base.ranks import find_ranks
+
     first = find_ranks().first  # of the processes that torchrun starts, one prints messages and writes the results
     messages = Messages(quiet=quiet or not first)
     place = new_folder(output, overwrite=overwrite) if first else nullcontext(None)

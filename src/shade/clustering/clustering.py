@@ -126,7 +126,7 @@ class Clustering:
         if rule.cut_distance is not None:
             return cut_at_distance(tree, rule.cut_distance)
         if rule.n_clusters is not None:
-            return select_n_clusters(tree, rule.n_clusters)
+            return select_n_clusters(tree, min(rule.n_clusters, int(tree.n_leaves[0])))
         if shown.decides:
             nodes = find_branches(tree, shown.groups)[0]
             return flatten_nodes(tree, nodes)

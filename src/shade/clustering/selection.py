@@ -103,20 +103,20 @@ def select_n_clusters(tree: StructureTree, n_clusters: int) -> FlatClustering:
     Among the choices of that many candidates, none inside another, those that leave no branch out come first; where
     a split into several branches at one distance allows no such choice, as few as possible are left out.
     """
-    _check_number(tree, n_clusters)
+    check_number(tree, n_clusters)
     return _flatten_number(tree, _Choices.of(tree, n_clusters), n_clusters)
 
 
 def select_each_number(tree: StructureTree, most: int) -> Iterator[FlatClustering]:
     """The most stable clusterings with 1, 2, … `most` clusters, each made when it is asked for."""
-    _check_number(tree, most)
+    check_number(tree, most)
     choices = _Choices.of(tree, most)
     return (_flatten_number(tree, choices, n_clusters) for n_clusters in range(1, most + 1))
 
 
 def total_stabilities(tree: StructureTree, most: int) -> FloatArray:
     """Total stability of the most stable clusterings with 1, 2, … `most` clusters."""
-    _check_number(tree, most)
+    check_number(tree, most)
     totals = _Choices.of(tree, most).value[0][1 : most + 1].copy()
     totals[0] = 0.0  # all points in one cluster tell nothing
     return totals
@@ -146,7 +146,8 @@ def find_branches(tree: StructureTree, labels: IntArray) -> tuple[IntArray, Bool
     return found[places], (keys[places] == wanted) & whole
 
 
-def _check_number(tree: StructureTree, n_clusters: int) -> None:
+def check_number(tree: StructureTree, n_clusters: int) -> None:
+    """Refuse a number of clusters that the tree cannot give."""
     available = int(tree.n_leaves[0])
     if not 1 <= n_clusters <= available:
         raise ValueError(

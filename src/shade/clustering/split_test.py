@@ -17,7 +17,7 @@ MOST_DIMENSIONS = 7.0
 # Where an embedding has settled on means over neighbours, chance reaches so many times as far.
 SETTLED = 1.5
 # On a line there is no way around a gap, so that chance alone makes deep valleys between branches of any size.
-VALLEY_ON_A_LINE, END_OF_LINES = 0.4, 1.5
+VALLEY_ON_A_LINE = 0.4
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class SplitTest:
         """The test for so many points that fill so many dimensions."""
         factor = SETTLED if settled else 1.0
         reached = factor * max(GROWTH * math.log(n_points) - OFFSET, 0.0)
-        level = VALLEY_ON_A_LINE * min(1.0, max(0.0, (END_OF_LINES - dimension) / (END_OF_LINES - 1.0)))
+        level = VALLEY_ON_A_LINE if round(dimension) <= 1 else 0.0
         square = min(dimension, MOST_DIMENSIONS) ** 2
         return cls(reached / square, level, smallest, factor * GROWTH / 2.0 / square)
 

@@ -24,8 +24,6 @@ from shade.density.dc_tree import DCTree
 # Points that coincide are infinitely dense. They count as ten octaves closer than the closest distinct points: dense
 # enough to be clusters of their own, finite, and free of the unit. For "information" see `_floor`.
 COINCIDENCE = 2.0**-10
-FEW_PLACES = 10  # in which points coincide: each may be a cluster
-MOST_PLACES = 0.9  # a quantile
 
 # The exponent of the mean depth of a branch, log(birth / d). With 1, a loose cluster falls into its denser places
 # (docs/experiments.md).
@@ -220,7 +218,7 @@ class StructureTree:
             raise ValueError("A structure tree needs a tree of at least two points. Got one of a single point instead.")
         n_counted = n_counted or tree.n_points
         merges = MergeTree.from_reachability(tree.reachability)
-        floor = _floor(merges, selection)
+        floor = _floor(merges, selection, test.smallest)
         if selection == "information":
             branches = BranchTree.from_test(merges, test, floor)
         else:
@@ -241,7 +239,7 @@ class StructureTree:
     @cached_property
     def floor(self) -> float:
         """The distance that points which coincide count as."""
-        return _floor(self.merges, self.selection)
+        return _floor(self.merges, self.selection, self.test.smallest)
 
     @cached_property
     def ends(self) -> FloatArray:
@@ -295,22 +293,23 @@ def make_test(
     return SplitTest.none(smallest)
 
 
-def _floor(merges: MergeTree, selection: str) -> float:
+def _floor(merges: MergeTree, selection: str, smallest: int) -> float:
     """The distance that points which coincide count as: far below that of the closest distinct points.
 
-    For "information" that holds where they coincide in few places. Values are often rounded, and how many rows share a
-    place then tells how coarsely, while clusters are groups of places. So these rows count as close as the closest
-    distinct ones or, if most rows are of that kind, as places of them are to the next: what is finer is not told.
+    For "information" that holds where they coincide in fewer places than a cluster has rows: each place may be one.
+    Otherwise values are rounded, and how many rows share a place says how coarsely, while clusters are groups of
+    places. So these rows count as close as the closest distinct ones, or, if most rows share a place, as a place is to
+    the next one in the median.
     """
     positive = merges.height[merges.height > 0]
     if not len(positive):
         return 1.0
     places = np.flatnonzero(merges.height == 0)
-    if selection != "information" or len(places) < FEW_PLACES:
+    if selection != "information" or len(places) < smallest:
         return float(positive.min()) * COINCIDENCE
     if 2 * merges.size[places].sum() < merges.n_points:
         return float(positive.min())
-    return float(np.quantile(merges.height[merges.parent[places]], MOST_PLACES))
+    return float(np.median(merges.height[merges.parent[places]]))
 
 
 def _structure_candidates(merges: MergeTree, smallest: int) -> tuple[IntArray, IntArray, FloatArray]:

@@ -12,7 +12,7 @@ from shade._base.errors import unchanged_on_error
 from shade._base.parallel import tree_device
 from shade._base.ranks import process_group
 from shade._base.validation import check_parameters
-from shade.estimators.result_warnings import warn_of_noise
+from shade.estimators.result_warnings import warn_of_result
 from shade.estimators.row_checks import check_rows
 from shade.estimators.tree_estimator import CLUSTERING_RULES, TreeClusteringMixin
 
@@ -34,6 +34,8 @@ class DCTreeClustering(ClusterMixin, TreeClusteringMixin, BaseEstimator):  # typ
     min_cluster_size : int, optional
         Minimum number of rows of a branch of the tree. If None, twice `min_samples`, and `min_samples` itself for
         "structure".
+    n_clusters : int, optional
+        Number of clusters. If None, as many as the tree shows. `recluster` changes it without training again.
     background_noise : bool, default=True
         Whether rows in a sparse background are noise. The data has one if some of its rows are at least twice as far
         apart as the others and do not form clusters of their own.
@@ -78,6 +80,7 @@ class DCTreeClustering(ClusterMixin, TreeClusteringMixin, BaseEstimator):  # typ
         min_samples: int = 5,
         selection: str = "information",
         min_cluster_size: int | None = None,
+        n_clusters: int | None = None,
         background_noise: bool = True,
         between_noise: bool = False,
         n_jobs: int | None = None,
@@ -86,6 +89,7 @@ class DCTreeClustering(ClusterMixin, TreeClusteringMixin, BaseEstimator):  # typ
         self.min_samples = min_samples
         self.selection = selection
         self.min_cluster_size = min_cluster_size
+        self.n_clusters = n_clusters
         self.background_noise = background_noise
         self.between_noise = between_noise
         self.n_jobs = n_jobs
@@ -110,10 +114,10 @@ class DCTreeClustering(ClusterMixin, TreeClusteringMixin, BaseEstimator):  # typ
             validation.check_extent(points)
             validation.check_min_samples(self.min_samples, len(points), 2, "DCTreeClustering")
             self._cluster_points(points, ranks)
-        warn_of_noise(self.clustering_)
+        warn_of_result(self.clustering_)
         return self
 
-    def check_parameters(self) -> None:
+    def check_parameters(self, *, to_fit: bool = True) -> None:  # noqa: ARG002  # as SHADE has it
         """Check the parameters without fitting; raises ValueError with one sentence about the first that is wrong."""
         check_parameters(vars(self), CLUSTERING_RULES, "DCTreeClustering")
         validation.check_n_jobs(self.n_jobs, "DCTreeClustering")

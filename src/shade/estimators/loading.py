@@ -38,7 +38,7 @@ def load(path: str | PathLike[str], *, network: nn.Module | None = None, device:
         kind: Any = SHADE if deep else DCTreeClustering
         allowed = set(inspect.signature(kind).parameters)
         model = kind(**parameters_of(contents, allowed, network), device=device)
-        model.check_parameters()
+        model.check_parameters(to_fit=False)
         restore(model, contents)
     except DeviceError:
         raise

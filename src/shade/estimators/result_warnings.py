@@ -15,8 +15,15 @@ MUCH_NOISE = 0.5
 LONELY_COLUMNS = 0.1  # fraction of the columns in which one row far out is worth a warning
 
 
-def warn_of_noise(clustering: Clustering) -> None:
-    """Say why most rows are noise, if they are, and which setting changes it."""
+def warn_of_result(clustering: Clustering) -> None:
+    """Say why there are fewer clusters than wanted, or why most rows are noise, and which setting changes it."""
+    wanted, found = clustering.rule.n_clusters, clustering.flat.n_clusters
+    if wanted is not None and found < wanted:
+        message = (
+            f"{found} instead of {wanted} clusters were found: the tree has no more branches with at least "
+            f"{clustering.structure_tree.test.smallest} rows. A smaller 'min_cluster_size' allows more clusters."
+        )
+        warnings.warn(message, ShadeWarning, stacklevel=3)
     share = float(np.mean(clustering.flat.labels < 0))
     background = float(np.mean(clustering.shown.background))
     if share <= MUCH_NOISE:

@@ -28,7 +28,7 @@ from shade.data.standardize import Standardizer, choose_standardization
 from shade.density.data_tree import DataTree
 from shade.density.neighbours import find_neighbours
 from shade.density.spanning_tree import minimum_spanning_tree
-from shade.estimators.result_warnings import warn_of_lonely_rows, warn_of_noise
+from shade.estimators.result_warnings import warn_of_lonely_rows, warn_of_result
 from shade.estimators.row_checks import check_samples
 from shade.estimators.tree_estimator import CLUSTERING_RULES, TreeClusteringMixin
 from shade.training.autoencoders import check_network, shape_for_network
@@ -73,6 +73,8 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
     min_cluster_size : int, optional
         Minimum number of rows of a branch of the tree. If None, twice `min_samples`, and `min_samples` itself for
         "structure".
+    n_clusters : int, optional
+        Number of clusters. If None, as many as the tree shows. `recluster` changes it without training again.
     n_networks : int, optional
         Number of networks, trained from different seeds, whose embeddings are joined side by side. If None, two, and
         four for data of at most 2,000 rows and a million numbers, where a seed decides more and training is short.
@@ -191,6 +193,7 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         min_samples: int = 5,
         selection: str = "information",
         min_cluster_size: int | None = None,
+        n_clusters: int | None = None,
         n_networks: int | None = None,
         embedding_size: int = 10,
         network: Sequence[int] | str | nn.Module = (512, 256, 128),
@@ -216,6 +219,7 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         self.min_samples = min_samples
         self.selection = selection
         self.min_cluster_size = min_cluster_size
+        self.n_clusters = n_clusters
         self.n_networks = n_networks
         self.embedding_size = embedding_size
         self.network = network
@@ -278,11 +282,6 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         """
         with unchanged_on_error(self), process_group() as ranks:
             device = self.check_parameters()
-            if self.batch_size < self.min_samples:
-                raise ValueError(
-                    f"The 'batch_size' parameter of SHADE must be an int in the range [min_samples, inf), here "
-                    f"[{self.min_samples}, inf). Got {self.batch_size} instead."
-                )
             rows = check_samples(self, X, reset=True)
             self.n_networks_ = count_networks(self.n_networks, rows.shape)
             plan, self.training_tree_ = plan_training(
@@ -317,7 +316,7 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
             self.embedding_ = self._embedder().embed(rows, share=ranks.share_of(len(rows)))
             ranks.gather_shares(self.embedding_)
             self._cluster_points(self.embedding_.astype(np.float64), ranks, data, settled=self.settled_)
-        warn_of_noise(self.clustering_)
+        warn_of_result(self.clustering_)
         return self
 
     def transform(self, X: object, *, out: str | PathLike[str] | None = None) -> SingleArray:
@@ -414,11 +413,19 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
             ranks=ranks,
         )
 
-    def check_parameters(self) -> torch.device:
-        """Check the parameters without fitting; raises ValueError with one sentence about the first that is wrong."""
+    def check_parameters(self, *, to_fit: bool = True) -> torch.device:
+        """Check the parameters without fitting; raises ValueError with one sentence about the first that is wrong.
+
+        A model that was clustered again may have more `min_samples` than rows per batch, as it is not trained again.
+        """
         check_parameters(vars(self), RULES, "SHADE")
         validation.check_n_jobs(self.n_jobs, "SHADE")
         check_network(self.network)
+        if to_fit and self.batch_size < self.min_samples:
+            raise ValueError(
+                f"The 'batch_size' parameter of SHADE must be an int in the range [min_samples, inf), here "
+                f"[{self.min_samples}, inf). Got {self.batch_size} instead."
+            )
         for callback in self.callbacks:
             as_callback(callback)
         return resolve_device(self.device)

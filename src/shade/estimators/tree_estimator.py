@@ -28,6 +28,7 @@ from shade.clustering.assignment import (
 from shade.clustering.clustering import Clustering, attach, cluster, recluster
 from shade.clustering.links import follow_links
 from shade.clustering.rule import ClusterRule
+from shade.clustering.selection import check_number
 from shade.clustering.structure_tree import SELECTIONS, StructureTree
 from shade.density.data_tree import DataTree
 from shade.density.dc_tree import DCTree
@@ -41,6 +42,7 @@ CLUSTERING_RULES: dict[str, Rule] = {
     "min_samples": Whole(2),
     "selection": Choice(SELECTIONS),
     "min_cluster_size": Whole(2, optional=True),
+    "n_clusters": Whole(1, optional=True),
     "background_noise": Choice((True, False)),
     "between_noise": Choice((True, False)),
 }
@@ -55,6 +57,7 @@ class TreeClusteringMixin:
     min_samples: int
     selection: str
     min_cluster_size: int | None
+    n_clusters: int | None
     background_noise: bool
     between_noise: bool
     n_jobs: int | None
@@ -190,8 +193,8 @@ class TreeClusteringMixin:
         Parameters
         ----------
         n_clusters : int, optional
-            Number of clusters. Splits of the tree that are more than chance are used first; if there are too few of
-            them, other splits are used as well.
+            Number of clusters; as many as the tree shows if None. Splits of the tree that are more than chance are used
+            first; if there are too few of them, other splits are used as well.
         cut_distance : float, optional
             Cut the tree at a distance, as DBSCAN* does.
         min_samples : int, optional
@@ -223,9 +226,13 @@ class TreeClusteringMixin:
         other = copy.copy(self)
         other.min_samples = min_samples or self.min_samples
         other.min_cluster_size = min_cluster_size or self.min_cluster_size
+        other.n_clusters = n_clusters
         other.between_noise = self.between_noise if between_noise is None else between_noise
-        rule = replace(other.rule(), n_clusters=n_clusters, cut_distance=cut_distance)
-        other.set_clustering(recluster(self.clustering_, rule, n_jobs=self.n_jobs, device=tree_device(self.device)))
+        rule = replace(other.rule(), cut_distance=cut_distance)
+        found = recluster(self.clustering_, rule, n_jobs=self.n_jobs, device=tree_device(self.device))
+        if n_clusters is not None:
+            check_number(found.structure_tree, n_clusters)
+        other.set_clustering(found)
         return other
 
     def to_frame(self, ids: object = None, *, embedding: bool = False) -> pandas.DataFrame:
@@ -288,9 +295,7 @@ class TreeClusteringMixin:
 
     def rule(self) -> ClusterRule:
         """The rule that the parameters mean."""
-        return ClusterRule(
-            self.min_samples, self.selection, self.min_cluster_size, self.background_noise, self.between_noise
-        )
+        return ClusterRule(**{name: getattr(self, name) for name in CLUSTERING_RULES})
 
     def _cluster_points(
         self, points: FloatArray, ranks: Ranks, data: DataTree | None = None, *, settled: bool = False
@@ -301,7 +306,10 @@ class TreeClusteringMixin:
         """
 
         def choose(tree_of: TreeOfRows) -> Clustering:
-            found = cluster(points, self.rule(), data=data, settled=settled, n_jobs=self.n_jobs, tree_of=tree_of)
+            rule = self.rule()
+            free = replace(rule, n_clusters=None)  # what the data shows does not depend on the wanted number
+            found = cluster(points, free, data=data, settled=settled, n_jobs=self.n_jobs, tree_of=tree_of)
+            found = replace(found, rule=rule)
             found.flat  # noqa: B018  # computed now, so that it is sent as well
             return found
 
