@@ -117,7 +117,7 @@ class DCTreeClustering(ClusterMixin, TreeClusteringMixin, BaseEstimator):  # typ
         warn_of_result(self.clustering_)
         return self
 
-    def check_parameters(self, *, to_fit: bool = True) -> None:  # noqa: ARG002  # as SHADE has it
+    def check_parameters(self, *, to_fit: bool = True) -> None:  # as SHADE has it
         """Check the parameters without fitting; raises ValueError with one sentence about the first that is wrong."""
         check_parameters(vars(self), CLUSTERING_RULES, "DCTreeClustering")
         validation.check_n_jobs(self.n_jobs, "DCTreeClustering")

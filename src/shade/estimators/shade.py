@@ -123,7 +123,7 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         Columns of the embedding of one network. Ignored for a module of your own.
     tree : {"auto", "batch", "complete"}, default="auto"
         Whether dc-distances come from the tree of each batch or of all data. "auto" takes all data unless that would
-        take far longer than training or more memory than `fit` may: `training_tree_` says which it was.
+        take more than a few minutes, or more memory than `fit` may use: `training_tree_` says which it was.
     embedding_distance : {"sqeuclidean", "euclidean"}, default="sqeuclidean"
         The distance in the embedding that follows the dc-distance.
     density_unit : {"data", "deviation", "mean_edge"}, default="deviation"
