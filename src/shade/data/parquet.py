@@ -41,15 +41,7 @@ def open_parquet(path: Path) -> RowSource:
 
 
 class ParquetFiles(RowSource):
-    """Files with the same columns, of which `choose` says which are the features.
-
-    Attributes
-    ----------
-    all_names : list of str
-        Names of all columns.
-    boundaries : ndarray of int
-        Rows at which row groups begin and end, from 0 to the number of rows.
-    """
+    """Files with the same columns, of which `choose` says which are the features; `all_names` are all columns."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

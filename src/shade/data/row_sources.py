@@ -20,22 +20,14 @@ from shade._base.errors import DataError, told_as
 class RowSource(ABC):
     """Base of sources.
 
-    Attributes
-    ----------
-    shape : tuple of int
-        Rows and columns; `sample_shape` is the shape of one sample before it was laid out as a row.
-    dtype : numpy dtype
-    names : list of str or None
-        Names of the columns.
-    boundaries : ndarray of int or None
-        Rows at which what can only be read as a whole begins and ends, from 0 to the number of rows; None if any slice
-        is read as cheaply as another.
+    `boundaries` are the rows at which parts that can only be read as a whole begin and end, from 0 to the number of
+    rows; None if any slice is read as cheaply as another.
     """
 
     shape: tuple[int, int]
-    sample_shape: tuple[int, ...]
+    sample_shape: tuple[int, ...]  # of one sample before it was laid out as a row
     dtype: np.dtype[Any]
-    names: list[str] | None = None
+    names: list[str] | None = None  # of the columns
     boundaries: IntArray | None = None
 
     def __len__(self) -> int:

@@ -36,22 +36,7 @@ _PANELS = {
 
 
 def draw_figure(name: str, *, database: str | os.PathLike[str] = "paper.sqlite", device: str = "auto") -> Figure:
-    """Draw a figure of the paper.
-
-    Parameters
-    ----------
-    name : str
-        "1" and "2" (embeddings and reachability plots of the three clusters), "noise" and "dimensions" (sweeps), "mu",
-        "batch_size" and "loss" (ablations), "har" (confusion matrix), or "suite" (a dot per dataset and method).
-    database : path, default="paper.sqlite"
-        Where the runs are that are shown.
-    device : str, default="auto"
-        Where figures 1 and 2 train.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-    """
+    """Draw a figure of the paper by its name in `FIGURES`, from the runs of a database; 1 and 2 train on the device."""
     if name not in FIGURES:
         raise ShadeError(f"There is no figure {name!r}. Known are: {', '.join(FIGURES)}.")
     need("matplotlib", "plots", "Drawing figures")

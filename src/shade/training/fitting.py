@@ -55,27 +55,10 @@ def count_epochs(wanted: int | None, n_rows: int, batch_size: int) -> int:
 
 @dataclass(frozen=True)
 class TrainingJob:
-    """What is trained, and how.
-
-    Attributes
-    ----------
-    network : sequence of int, "conv" or torch module
-    sample_shape : tuple of int
-        Shape of a sample as the network sees it.
-    embedding_size : int
-    n_networks : int
-    settings : TrainSettings
-    density_unit : {"data", "deviation", "mean_edge"}
-    standardize : callable
-        Makes standardised samples of rows.
-    callbacks : tuple of Callback
-    n_jobs : int, optional
-    ranks : Ranks
-        The processes that train together.
-    """
+    """What is trained, and how; `standardize` makes standardised samples of rows."""
 
     network: Sequence[int] | str | nn.Module
-    sample_shape: tuple[int, ...]
+    sample_shape: tuple[int, ...]  # as the network sees it
     embedding_size: int
     n_networks: int
     settings: TrainSettings
@@ -83,7 +66,7 @@ class TrainingJob:
     standardize: Callable[[Any], SingleArray]
     callbacks: tuple[Callback, ...] = ()
     n_jobs: int | None = None
-    ranks: Ranks = ALONE
+    ranks: Ranks = ALONE  # the processes that train together
 
     @property
     def mean_edge(self) -> bool:
