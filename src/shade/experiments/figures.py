@@ -22,7 +22,6 @@ from shade.metrics import dcsi_score, measure_agreement
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
 HAR_NAMES = ("walking", "upstairs", "downstairs", "sitting", "standing", "laying")
 _SETTINGS_OF = {"SHADE": "SHADE (paper)", "default": "SHADE (defaults)"}
 _FLAT = {"embedding_size": 2}
@@ -88,11 +87,15 @@ def _panels() -> dict[str, Method]:
 
 
 def _grid(count: int) -> tuple[Figure, tuple[int, int]]:
-    from matplotlib.figure import Figure
-
     columns = min(5, count)
     rows = -(-count // columns)
-    return Figure(figsize=(3.0 * columns, 2.7 * rows), layout="constrained"), (rows, columns)
+    return _new_figure(3.0 * columns, 2.7 * rows), (rows, columns)
+
+
+def _new_figure(width: float, height: float) -> Figure:
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained")
 
 
 def _tidy(ax: Any, title: str) -> None:
@@ -108,12 +111,10 @@ def _draw_sweep(table: str, label: str, log: bool) -> Callable[[RunStore, str], 
     """ARI of each method with all points in clusters, and what methods that know noise make of it, along a sweep."""
 
     def draw(store: RunStore, device: str) -> Figure:
-        from matplotlib.figure import Figure
-
         entries = [entry for entry in _entries(store, table) if entry.runs]
         titles = {entry.method for entry in entries}
         methods = list(dict.fromkeys(method_of(entry.method) for entry in entries))
-        figure = Figure(figsize=(12.5, 4.2), layout="constrained")
+        figure = _new_figure(12.5, 4.2)
         left, right = figure.subplots(1, 2)
         for metric, ax in (("ARI", left), ("noise recall", right), ("noise precision", right)):
             for place, method in enumerate(methods):
@@ -155,12 +156,10 @@ def _draw_ablation(table: str, label: str) -> Callable[[RunStore, str], Figure]:
     """Our curves beside the published ones, a panel a metric."""
 
     def draw(store: RunStore, device: str) -> Figure:
-        from matplotlib.figure import Figure
-
         columns = {column.title for column in TABLES[table].columns}
         entries = [entry for entry in _entries(store, table) if entry.method in columns]
         metrics = ("ARI", "NMI", "noise", "k")
-        figure = Figure(figsize=(12.0, 3.4), layout="constrained")
+        figure = _new_figure(12.0, 3.4)
         for metric, ax in zip(metrics, figure.subplots(1, len(metrics)), strict=True):
             for place, dataset in enumerate(dict.fromkeys(entry.dataset for entry in entries)):
                 chosen = [entry for entry in entries if (entry.dataset, entry.metric) == (dataset, metric)]
@@ -195,12 +194,10 @@ def _line(
 
 def _draw_losses(store: RunStore, device: str) -> Figure:
     """The loss ablation as bars, published means as marks on them."""
-    from matplotlib.figure import Figure
-
     entries = _entries(store, "ablation_loss")
     datasets = list(dict.fromkeys(entry.dataset for entry in entries))
     losses = list(dict.fromkeys(entry.method for entry in entries))
-    figure = Figure(figsize=(max(6.0, 1.1 * len(datasets) + 2.0), 7.0), layout="constrained")
+    figure = _new_figure(max(6.0, 1.1 * len(datasets) + 2.0), 7.0)
     for metric, ax in zip(("ARI", "NMI", "DCSI"), figure.subplots(3, 1, sharex=True), strict=True):
         for place, loss in enumerate(losses):
             found = {e.dataset: e for e in entries if (e.metric, e.method) == (metric, loss)}
@@ -218,8 +215,6 @@ def _draw_losses(store: RunStore, device: str) -> Figure:
 
 def _draw_har(store: RunStore, device: str) -> Figure:
     """The confusion matrix of HAR: clusters that SHADE found against activities, a panel for each of its settings."""
-    from matplotlib.figure import Figure
-
     from shade import plots
 
     for dataset in ("har", "har_recomputed"):
@@ -228,7 +223,7 @@ def _draw_har(store: RunStore, device: str) -> Figure:
         runs = [run for run in first.values() if run is not None]
         if runs:
             truth: AnyArray = load_samples(dataset).y
-            figure = Figure(figsize=(6.5 * len(runs), 4.8), layout="constrained")
+            figure = _new_figure(6.5 * len(runs), 4.8)
             for ax, run in zip(np.atleast_1d(figure.subplots(1, len(runs))), runs, strict=True):
                 plots.plot_confusion(truth, unpack_labels(run.labels or b""), ax=ax, truth_names=HAR_NAMES)
                 ari = f"ARI {100 * (run.ari_assigned or 0.0):.1f} with noise in clusters"
@@ -260,13 +255,11 @@ _DOTS: dict[str, dict[str, Any]] = {
 
 def _draw_suite(store: RunStore, device: str) -> Figure:
     """A dot per dataset and method, the shapes in a panel of their own."""
-    from matplotlib.figure import Figure
-
     entries = [entry for entry in _entries(store, "suite") if entry.runs and entry.method in _DOTS]
     names = list(dict.fromkeys(entry.dataset for entry in entries))
     panels = [[name for name in names if (kind_of(name) == SHAPES) == shapes] for shapes in (False, True)]
     panels = [panel for panel in panels if panel]
-    figure = Figure(figsize=(6.8 * len(panels), 1.8 + 0.36 * max(map(len, panels))), layout="constrained")
+    figure = _new_figure(6.8 * len(panels), 1.8 + 0.36 * max(map(len, panels)))
     for ax, panel in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
         for place, (method, style) in enumerate(_DOTS.items()):
             found = [entry for entry in entries if entry.method == method and entry.dataset in panel]

@@ -22,7 +22,7 @@ from shade.experiments.samples import cost_of
 from shade.experiments.store import Run, RunStore
 from shade.experiments.tables import datasets_of, methods_of
 
-Report = Callable[[str], None]
+Report = Callable[[str], object]
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def run_experiments(
     -------
     RunStore
     """
-    say = report or _write_line
+    say = report or (lambda line: sys.stderr.write(f"{line}\n"))
     store = RunStore(database)
     plans = plan_runs(table, datasets or datasets_of(table, folder), methods_of(table, methods or ()), seeds)
     done = {
@@ -205,9 +205,13 @@ class _Worker:
 
 def _work(connection: Connection[Any, Any], device: str, folder: str | None, threads: int, parent: int) -> None:
     """What a worker does until its connection closes."""
+    import torch
+    from threadpoolctl import threadpool_limits
+
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what a Ctrl-C means
     threading.Thread(target=_die_with, args=(parent,), daemon=True).start()
-    _limit_threads(threads)
+    torch.set_num_threads(threads)
+    threadpool_limits(threads)
     connection.send(None)  # up, and able to run
     while True:
         try:
@@ -223,14 +227,6 @@ def _die_with(parent: int) -> None:
     while os.getppid() == parent:
         time.sleep(0.5)
     os._exit(1)
-
-
-def _limit_threads(threads: int) -> None:
-    import torch
-    from threadpoolctl import threadpool_limits
-
-    torch.set_num_threads(threads)
-    threadpool_limits(threads)
 
 
 class _Progress:
@@ -270,8 +266,3 @@ def _duration(seconds: float) -> str:
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
-
-
-def _write_line(line: str) -> None:
-    sys.stderr.write(line + "\n")
-    sys.stderr.flush()
