@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -107,37 +108,33 @@ def _tidy(ax: Any, title: str) -> None:
     ax.set_title(title, fontsize="medium")
 
 
-def _draw_sweep(table: str, label: str, log: bool) -> Callable[[RunStore, str], Figure]:
+def _draw_sweep(table: str, label: str, log: bool, store: RunStore, device: str) -> Figure:
     """ARI of each method with all points in clusters, and what methods that know noise make of it, along a sweep."""
-
-    def draw(store: RunStore, device: str) -> Figure:
-        entries = [entry for entry in _entries(store, table) if entry.runs]
-        titles = {entry.method for entry in entries}
-        methods = list(dict.fromkeys(method_of(entry.method) for entry in entries))
-        figure = _new_figure(12.5, 4.2)
-        left, right = figure.subplots(1, 2)
-        for metric, ax in (("ARI", left), ("noise recall", right), ("noise precision", right)):
-            for place, method in enumerate(methods):
-                endings = ("_links", "_1nn", "") if metric == "ARI" else ("",)
-                title = next(f"{method}{ending}" for ending in endings if f"{method}{ending}" in titles)
-                chosen = [entry for entry in entries if (entry.metric, entry.method) == (metric, title)]
-                if not chosen:
-                    continue
-                x = np.array([float(entry.dataset.rsplit("_", 1)[1]) for entry in chosen])
-                name = _SETTINGS_OF.get(method, method)
-                name += "" if metric == "ARI" else f", {metric.removeprefix('noise ')}"
-                _line(ax, x, chosen, name, colour=f"C{place % 10}", dashed=metric == "noise precision")
-        left.set(xlabel=label, ylabel="ARI of the points that are not noise (%)", ylim=(-5, 105))
-        right.set(xlabel=label, ylabel="true noise found (%)", ylim=(-5, 105))
-        for ax in (left, right):
-            if log:
-                ax.set_xscale("log")
-            if ax.lines:
-                ax.legend(fontsize="small", frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
-        _tell_seeds(figure, entries)
-        return figure
-
-    return draw
+    entries = [entry for entry in _entries(store, table) if entry.runs]
+    titles = {entry.method for entry in entries}
+    methods = list(dict.fromkeys(method_of(entry.method) for entry in entries))
+    figure = _new_figure(12.5, 4.2)
+    left, right = figure.subplots(1, 2)
+    for metric, ax in (("ARI", left), ("noise recall", right), ("noise precision", right)):
+        for place, method in enumerate(methods):
+            endings = ("_links", "_1nn", "") if metric == "ARI" else ("",)
+            title = next(f"{method}{ending}" for ending in endings if f"{method}{ending}" in titles)
+            chosen = [entry for entry in entries if (entry.metric, entry.method) == (metric, title)]
+            if not chosen:
+                continue
+            x = np.array([float(entry.dataset.rsplit("_", 1)[1]) for entry in chosen])
+            name = _SETTINGS_OF.get(method, method)
+            name += "" if metric == "ARI" else f", {metric.removeprefix('noise ')}"
+            _line(ax, x, chosen, name, f"C{place % 10}", dashed=metric == "noise precision")
+    left.set(xlabel=label, ylabel="ARI of the points that are not noise (%)", ylim=(-5, 105))
+    right.set(xlabel=label, ylabel="true noise found (%)", ylim=(-5, 105))
+    for ax in (left, right):
+        if log:
+            ax.set_xscale("log")
+        if ax.lines:
+            ax.legend(fontsize="small", frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    _tell_seeds(figure, entries)
+    return figure
 
 
 def _tell_seeds(figure: Figure, entries: list[Entry], what: str = "Mean and deviation") -> None:
@@ -152,37 +149,26 @@ def _caption(figure: Figure, text: str) -> None:
     figure.supxlabel(text, fontsize="small", color="dimgray")
 
 
-def _draw_ablation(table: str, label: str) -> Callable[[RunStore, str], Figure]:
+def _draw_ablation(table: str, label: str, store: RunStore, device: str) -> Figure:
     """Our curves beside the published ones, a panel a metric."""
-
-    def draw(store: RunStore, device: str) -> Figure:
-        columns = {column.title for column in TABLES[table].columns}
-        entries = [entry for entry in _entries(store, table) if entry.method in columns]
-        metrics = ("ARI", "NMI", "noise", "k")
-        figure = _new_figure(12.0, 3.4)
-        for metric, ax in zip(metrics, figure.subplots(1, len(metrics)), strict=True):
-            for place, dataset in enumerate(dict.fromkeys(entry.dataset for entry in entries)):
-                chosen = [entry for entry in entries if (entry.dataset, entry.metric) == (dataset, metric)]
-                x = np.array([float(entry.method.split("=")[1]) for entry in chosen])
-                _line(ax, x, chosen, dataset, colour=f"C{place}")
-                _line(ax, x, chosen, f"{dataset}, published", colour=f"C{place}", dashed=True, published=True)
-            ax.set(xlabel=label, title=metric if metric == "k" else f"{metric} (%)")
-        ax.legend(fontsize="x-small", frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
-        _tell_seeds(figure, entries)
-        return figure
-
-    return draw
+    columns = {column.title for column in TABLES[table].columns}
+    entries = [entry for entry in _entries(store, table) if entry.method in columns]
+    metrics = ("ARI", "NMI", "noise", "k")
+    figure = _new_figure(12.0, 3.4)
+    for metric, ax in zip(metrics, figure.subplots(1, len(metrics)), strict=True):
+        for place, dataset in enumerate(dict.fromkeys(entry.dataset for entry in entries)):
+            chosen = [entry for entry in entries if (entry.dataset, entry.metric) == (dataset, metric)]
+            x = np.array([float(entry.method.split("=")[1]) for entry in chosen])
+            _line(ax, x, chosen, dataset, f"C{place}", dashed=False)
+            _line(ax, x, chosen, f"{dataset}, published", f"C{place}", dashed=True, published=True)
+        ax.set(xlabel=label, title=metric if metric == "k" else f"{metric} (%)")
+    ax.legend(fontsize="x-small", frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    _tell_seeds(figure, entries)
+    return figure
 
 
 def _line(
-    ax: Any,
-    x: FloatArray,
-    entries: list[Entry],
-    label: str,
-    *,
-    colour: str | None = None,
-    dashed: bool = False,
-    published: bool = False,
+    ax: Any, x: FloatArray, entries: list[Entry], label: str, colour: str, dashed: bool, published: bool = False
 ) -> None:
     mean = np.array([entry.published_mean if published else entry.mean for entry in entries])
     std = np.array([entry.published_std if published else entry.std for entry in entries])
@@ -291,10 +277,10 @@ def _entries(store: RunStore, table: str) -> list[Entry]:
 FIGURES: dict[str, Callable[[RunStore, str], Figure]] = {
     "1": _draw_embeddings,
     "2": _draw_reachability,
-    "noise": _draw_sweep("noise_sweep", "share of noise", log=False),
-    "dimensions": _draw_sweep("dimension_sweep", "features", log=True),
-    "mu": _draw_ablation("ablation_mu", "mu"),
-    "batch_size": _draw_ablation("ablation_batch_size", "batch size"),
+    "noise": partial(_draw_sweep, "noise_sweep", "share of noise", False),
+    "dimensions": partial(_draw_sweep, "dimension_sweep", "features", True),
+    "mu": partial(_draw_ablation, "ablation_mu", "mu"),
+    "batch_size": partial(_draw_ablation, "ablation_batch_size", "batch size"),
     "loss": _draw_losses,
     "har": _draw_har,
     "suite": _draw_suite,

@@ -9,7 +9,6 @@ import sys
 import time
 from dataclasses import asdict
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from json import dumps
 from pathlib import Path
 
@@ -17,6 +16,8 @@ import numpy as np
 
 from shade import __version__
 from shade._base.arrays import IntArray
+from shade._base.extras import installed_versions
+from shade._base.parallel import resolve_device
 from shade.density.dc_tree import DCTree
 from shade.experiments.baselines import MIN_POINTS
 from shade.experiments.methods import Method, Outcome, code_of, run_method
@@ -34,7 +35,8 @@ def measure_run(
 ) -> Run:
     """Run a method once; whatever it raises becomes the failure of the run."""
     what = {"table": table, "dataset": dataset, "method": method.name, "parameters": method.as_json, "key": method.key}
-    facts: dict[str, object] = {**what, "seed": seed, "versions": _versions(), "code": code_of(method.name)}
+    versions = {"shade": __version__, "python": platform.python_version(), **installed_versions(_PACKAGES)}
+    facts: dict[str, object] = {**what, "seed": seed, "versions": dumps(versions), "code": code_of(method.name)}
     started = time.perf_counter()
     try:
         samples = load_samples(dataset, folder)
@@ -107,19 +109,7 @@ def _high_water_mark() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
 
 
-def _versions() -> str:
-    found = {"shade": __version__, "python": platform.python_version()}
-    for package in _PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return dumps(found)
-
-
 def _name_device(device: str) -> str:
-    from shade._base.parallel import resolve_device
-
     resolved = resolve_device(device)
     if resolved.type == "cuda":
         import torch

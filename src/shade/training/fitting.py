@@ -29,7 +29,7 @@ from shade.training.batches import batch_starts
 from shade.training.callbacks import Callback
 from shade.training.capacity import FitPlan, plan_fit
 from shade.training.checkpoints import Checkpoints
-from shade.training.group_trainer import GroupTrainer, StreamGroupTrainer
+from shade.training.group_trainer import GroupTrainer
 from shade.training.resume import open_checkpoints
 from shade.training.settling import settle
 from shade.training.stream_trainer import StreamedRows, StreamTrainer
@@ -196,8 +196,7 @@ def make_stream_trainer(job: TrainingJob, rows: Any, plan: FitPlan, device: torc
         partial(targets_of_batches, min_samples=job.settings.smallest_batch, mean_edge=job.mean_edge),
     )
     nothing = torch.empty(0, *job.sample_shape, device=device)
-    kind = partial(StreamGroupTrainer, ranks=job.ranks) if job.ranks.count > 1 else StreamTrainer
-    return partial(kind, samples=nothing, targets=None, rows=streamed)
+    return partial(StreamTrainer, samples=nothing, targets=None, rows=streamed, ranks=job.ranks)
 
 
 def train_networks(
