@@ -131,19 +131,14 @@ def _run_in_workers(plans: list[Plan], device: str, jobs: int, folder: str | Non
     try:
         for worker in workers:
             worker.start(waiting.pop())
-        while any(worker.plan for worker in workers):
-            ready = wait([worker.connection for worker in workers if worker.plan])
-            for place, worker in enumerate(workers):
-                if worker.plan is None or worker.connection not in ready:
-                    continue
-                run = worker.collect()
-                if run is None:
-                    continue
-                keep(run)
-                if worker.dead:
-                    workers[place] = worker = _Worker(device, folder, threads)  # noqa: PLW2901
-                if waiting:
-                    worker.start(waiting.pop())
+        while busy := [worker for worker in workers if worker.plan]:
+            ready = wait([worker.connection for worker in busy])
+            for worker in busy:
+                run = worker.collect() if worker.connection in ready else None
+                if run is not None:
+                    keep(run)
+                    if waiting:
+                        worker.start(waiting.pop())
     finally:
         for worker in workers:
             worker.stop()
@@ -153,17 +148,23 @@ class _Worker:
     """A process that runs one plan after the other, and the plan it is at."""
 
     def __init__(self, device: str, folder: str | None, threads: int) -> None:
+        self.settings = device, folder, threads
+        self.plan: Plan | None = None
+        self._begin()
+
+    def _begin(self) -> None:
         context = multiprocessing.get_context("spawn")  # CUDA and thread pools do not survive a fork
         self.connection, theirs = context.Pipe()
-        self.process = context.Process(target=_work, args=(theirs, device, folder, threads, os.getpid()), daemon=True)
+        self.process = context.Process(target=_work, args=(theirs, *self.settings, os.getpid()), daemon=True)
         self.process.start()
         theirs.close()
-        self.plan: Plan | None = None
         self.ready = False
         self.dead = False
 
     def start(self, plan: Plan) -> None:
-        """Begin a run."""
+        """Begin a run, in a new process if the one before died."""
+        if self.dead:
+            self._begin()
         self.plan = plan
         with contextlib.suppress(OSError):  # where it died between runs, collecting will tell
             self.connection.send(plan)

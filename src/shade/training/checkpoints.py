@@ -37,11 +37,6 @@ class Progress:
     stopped: bool = False
     history: list[dict[str, float]] = field(default_factory=list)
 
-    def begin_epoch(self) -> None:
-        """Count from zero."""
-        self.totals.zero_()
-        self.rows, self.seconds = 0, 0.0
-
 
 @dataclass(frozen=True)
 class TrainState:
@@ -143,10 +138,6 @@ class Checkpoints:
         self.states = {} if found is None else dict(enumerate(found.states))
         self._writing = threading.Lock()
         self._written = time.monotonic()
-
-    def of_member(self, member: int) -> MemberCheckpoints:
-        """The same for one network of an ensemble."""
-        return MemberCheckpoints(self, member)
 
     def due(self, epoch: int | None) -> bool:
         """Whether enough minutes or, at the end of an epoch, epochs have passed."""

@@ -20,7 +20,7 @@ from shade._base.errors import MemoryBudgetError, TrainingError
 from shade._base.parallel import count_threads, run_together, training_threads
 from shade._base.ranks import ALONE, Ranks
 from shade._base.seeds import draw_seed, spawn_seeds
-from shade.data.fingerprint import fingerprint
+from shade.data.row_sources import fingerprint
 from shade.density.dc_tree import DCTree
 from shade.density.search import choose_algorithm
 from shade.density.targets import targets_of_batches, targets_of_tree
@@ -28,7 +28,7 @@ from shade.training import Trainer, TrainResult, TrainSettings, build_network
 from shade.training.batches import batch_starts
 from shade.training.callbacks import Callback
 from shade.training.capacity import FitPlan, plan_fit
-from shade.training.checkpoints import Checkpoints
+from shade.training.checkpoints import Checkpoints, MemberCheckpoints
 from shade.training.group_trainer import GroupTrainer
 from shade.training.resume import open_checkpoints
 from shade.training.settling import settle
@@ -222,7 +222,7 @@ def train_networks(
             settings=job.settings,
             random=np.random.default_rng(own),
             callbacks=[own or shared for own, shared in zip(watched[member], callbacks, strict=True)],
-            checkpoints=None if checkpoints is None else checkpoints.of_member(member),
+            checkpoints=None if checkpoints is None else MemberCheckpoints(checkpoints, member),
             interruption=interruption,
         )
         result = trainer.fit()

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from shade._base.arrays import IntArray, SingleArray
-from shade.training.batches import Batch, Targets, batch_starts, compute_ahead
+from shade.training.batches import Batch, Targets, compute_ahead, shuffle_batches
 from shade.training.group_trainer import GroupTrainer, Step
 from shade.training.trainer import TrainSettings
 
@@ -87,8 +87,7 @@ def shuffle_windows(
     for group in groups:
         blocks = [(int(boundaries[block]), int(boundaries[block + 1])) for block in sorted(group)]
         n = int(sizes[group].sum())
-        batches = np.split(random.permutation(n), batch_starts(n, batch_size, smallest)[1:])
-        windows.append(Window(blocks, batches))
+        windows.append(Window(blocks, shuffle_batches(n, batch_size, smallest, random)))
     return windows
 
 
