@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import platform
+import re
 import resource
 import sys
 import time
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from json import dumps
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -30,27 +32,40 @@ _PACKAGES = ("torch", "numpy", "scipy", "scikit-learn", "numba", "clustpy", "uma
 _STATUS = Path("/proc/self/status")
 
 
-def measure_run(
-    table: str, dataset: str, method: Method, seed: int, device: str, folder: str | None, n_jobs: int | None
-) -> Run:
+@dataclass(frozen=True)
+class Plan:
+    """A run to come."""
+
+    table: str
+    dataset: str
+    method: Method
+    seed: int
+
+    def report(self, **found: Any) -> Run:
+        """The run, with what was found."""
+        method = self.method
+        what = (self.table, self.dataset, method.name, method.as_json, method.key, self.seed)
+        return Run(*what, code=code_of(method.name), **found)
+
+
+def measure_run(plan: Plan, device: str, folder: str | None, n_jobs: int | None) -> Run:
     """Run a method once; whatever it raises becomes the failure of the run."""
-    what = {"table": table, "dataset": dataset, "method": method.name, "parameters": method.as_json, "key": method.key}
     versions = {"shade": __version__, "python": platform.python_version(), **installed_versions(_PACKAGES)}
-    facts: dict[str, object] = {**what, "seed": seed, "versions": dumps(versions), "code": code_of(method.name)}
+    facts: dict[str, object] = {"versions": dumps(versions)}
     started = time.perf_counter()
     try:
-        samples = load_samples(dataset, folder)
+        samples = load_samples(plan.dataset, folder)
         facts["device"] = _name_device(device)
         watch = _MemoryWatch()
         started = time.perf_counter()
-        outcome = run_method(method, samples, seed, device, n_jobs)
+        outcome = run_method(plan.method, samples, plan.seed, device, n_jobs)
         facts |= {"seconds": time.perf_counter() - started, **watch.read()}
         # The index is told for one density, so that runs with different ones can be compared.
-        same = method.parameters.get("min_samples", MIN_POINTS) == MIN_POINTS
+        same = plan.method.parameters.get("min_samples", MIN_POINTS) == MIN_POINTS
         facts |= _measure(samples, outcome, outcome.tree if same else None)
     except Exception as error:  # a baseline may fail in any way; that it did is a result
         facts |= {"failure": f"{type(error).__name__}: {error}", "seconds": time.perf_counter() - started}
-    return Run(**facts, finished=datetime.now(UTC).isoformat(timespec="seconds"))  # type: ignore[arg-type]
+    return plan.report(**facts, finished=datetime.now(UTC).isoformat(timespec="seconds"))
 
 
 def _measure(samples: BenchmarkSamples, outcome: Outcome, tree: DCTree | None) -> dict[str, object]:
@@ -99,12 +114,9 @@ class _MemoryWatch:
 
 
 def _high_water_mark() -> float:
-    try:
-        for line in _STATUS.read_text().splitlines():
-            if line.startswith("VmHWM:"):
-                return float(line.split()[1]) / 1024.0
-    except OSError:
-        pass
+    with contextlib.suppress(OSError):
+        if found := re.search(r"VmHWM:\s*(\d+)", _STATUS.read_text()):
+            return int(found[1]) / 1024.0
     unit = 2**20 if sys.platform == "darwin" else 2**10
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
 

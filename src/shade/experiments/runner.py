@@ -10,34 +10,18 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from shade._base.errors import ShadeError
 from shade._base.parallel import count_threads
-from shade.experiments.measuring import measure_run
+from shade.experiments.measuring import Plan, measure_run
 from shade.experiments.methods import METHODS, Method, code_of
 from shade.experiments.samples import cost_of
 from shade.experiments.store import Run, RunStore
 from shade.experiments.tables import datasets_of, methods_of
 
 Report = Callable[[str], object]
-
-
-@dataclass(frozen=True)
-class Plan:
-    """A run to come."""
-
-    table: str
-    dataset: str
-    method: Method
-    seed: int
-
-    @property
-    def identity(self) -> tuple[str, str, str, str, int]:
-        """The identity its row will have."""
-        return self.table, self.dataset, self.method.name, self.method.key, self.seed
 
 
 def plan_runs(table: str, datasets: Iterable[str], methods: Iterable[Method], seeds: int | Iterable[int]) -> list[Plan]:
@@ -106,7 +90,7 @@ def run_experiments(
         for run in store.runs(table)
         if not (run.failure and retry_failed) and not (rerun_changed and run.code != code_of(run.method))
     }
-    left = [plan for plan in plans if plan.identity not in done]
+    left = [plan for plan in plans if plan.report().identity not in done]
     say(f"{table}: {len(plans)} runs, {len(plans) - len(left)} of them stored already in {store.path}")
     progress = _Progress(left, folder)
 
@@ -117,7 +101,7 @@ def run_experiments(
     where = None if folder is None else str(folder)
     if jobs == 0:
         for plan in left:
-            keep(measure_run(plan.table, plan.dataset, plan.method, plan.seed, device, where, None))
+            keep(measure_run(plan, device, where, None))
     elif left:
         _run_in_workers(left, device, min(jobs, len(left)), where, keep)
     return store
@@ -192,9 +176,7 @@ class _Worker:
             )
         if self.plan is None:
             raise ShadeError(f"A worker process died between two runs (exit code {code}).")
-        method = self.plan.method
-        what = (self.plan.table, self.plan.dataset, method.name, method.as_json, method.key, self.plan.seed)
-        return Run(*what, failure=f"The process died with exit code {code}.", code=code_of(method.name))
+        return self.plan.report(failure=f"The process died with exit code {code}.")
 
     def stop(self) -> None:
         """End the process; a run in flight is lost."""
@@ -219,8 +201,7 @@ def _work(connection: Connection[Any, Any], device: str, folder: str | None, thr
             plan: Plan = connection.recv()
         except (EOFError, KeyboardInterrupt):
             return
-        run = measure_run(plan.table, plan.dataset, plan.method, plan.seed, device, folder, threads)
-        connection.send(run)
+        connection.send(measure_run(plan, device, folder, threads))
 
 
 def _die_with(parent: int) -> None:

@@ -78,7 +78,7 @@ class TrainState:
         """Put together what `describe` and `tensors` took apart."""
         epoch_start = description.pop("epoch_start")
         progress = Progress(totals=tensors["totals"], **description)
-        parts = (_part(tensors, f"{name}.") for name in ("network", "optimizer", "generator"))
+        parts = (part_of(tensors, f"{name}.") for name in ("network", "optimizer", "generator"))
         return cls(progress, epoch_start, *parts)
 
 
@@ -271,7 +271,7 @@ def read_checkpoint(path: Path, ranks: Ranks = ALONE) -> Checkpoint:
             f"The checkpoint {path} has format {description['format']!r}, this version of shade reads {FORMAT}."
         )
     states = [
-        TrainState.from_file(values, _part(tensors, f"{member}."))
+        TrainState.from_file(values, part_of(tensors, f"{member}."))
         for member, values in enumerate(description["states"])
     ]
     return Checkpoint(description["identity"], states)
@@ -283,5 +283,6 @@ def _copy_tensors(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor
     }
 
 
-def _part(values: Mapping[str, torch.Tensor], prefix: str) -> dict[str, torch.Tensor]:
+def part_of(values: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+    """The values whose names begin with a prefix, by the rest of the name."""
     return {name.removeprefix(prefix): value for name, value in values.items() if name.startswith(prefix)}
