@@ -40,7 +40,7 @@ class TrainingProgress(Callback):
         """What shows a network; training asks for each before any begins."""
         self._left = networks
         name = name_network(network, networks)
-        return _Lines(self, name) if self._bars is None else _Bar(self, self._bars, name)
+        return _Lines(self, name) if self._bars is None else ProgressBar(self._bars, name, self.network_ends)
 
     def network_ends(self) -> None:
         """Called at the end of each network; after the last one come the clusters."""
@@ -58,16 +58,6 @@ class TrainingProgress(Callback):
         """Called when all is done, or has failed."""
         if self._status is not None:
             self._status.stop()
-
-
-class _Bar(ProgressBar):
-    def __init__(self, training: TrainingProgress, bars: SharedBars, name: str) -> None:
-        super().__init__(bars, name)
-        self._training = training
-
-    def on_train_end(self) -> None:
-        super().on_train_end()
-        self._training.network_ends()
 
 
 class _Lines(Callback):

@@ -26,12 +26,9 @@ def read_parquet(path: Path, options: ReadOptions) -> Samples:
     rows = source.choose(head.feature_names or ())
     named = sorted({name for name in (options.label, options.id) if name is not None})
     table = source.read_columns(named) if named else None
-    return replace(
-        head,
-        rows=rows,
-        ids=np.arange(len(rows)) if options.id is None else values_of(table, options.id),
-        labels=None if options.label is None else values_of(table, options.label),
-    )
+    ids = np.arange(len(rows)) if options.id is None else values_of(table, options.id)
+    labels = None if options.label is None else values_of(table, options.label)
+    return replace(head, rows=rows, ids=ids, labels=labels)
 
 
 def open_parquet(path: Path) -> RowSource:

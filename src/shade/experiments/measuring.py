@@ -56,10 +56,11 @@ def measure_run(plan: Plan, device: str, folder: str | None, n_jobs: int | None)
     try:
         samples = load_samples(plan.dataset, folder)
         facts["device"] = _name_device(device)
-        watch = _MemoryWatch()
+        _forget_peaks()
         started = time.perf_counter()
         outcome = run_method(plan.method, samples, plan.seed, device, n_jobs)
-        facts |= {"seconds": time.perf_counter() - started, **watch.read()}
+        facts |= {"seconds": time.perf_counter() - started, "peak_megabytes": _high_water_mark()}
+        facts["device_megabytes"] = None if (cuda := _cuda()) is None else cuda.max_memory_allocated() / 2**20
         # The index is told for one density, so that runs with different ones can be compared.
         same = plan.method.parameters.get("min_samples", MIN_POINTS) == MIN_POINTS
         facts |= _measure(samples, outcome, outcome.tree if same else None)
@@ -91,26 +92,18 @@ def _agree(samples: BenchmarkSamples, labels: IntArray, assigned: IntArray) -> A
     return max(found, key=lambda agreement: agreement.ari_1nn)
 
 
-class _MemoryWatch:
-    """The largest memory from now on, of this process and on CUDA."""
+def _cuda() -> Any:
+    torch = sys.modules.get("torch")
+    return torch.cuda if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized() else None
 
-    def __init__(self) -> None:
-        # On Linux the high-water mark can be taken back, so that a worker's earlier runs do not count.
-        with contextlib.suppress(OSError):
-            Path("/proc/self/clear_refs").write_text("5")
-        if self._cuda is not None:
-            self._cuda.reset_peak_memory_stats()
 
-    @property
-    def _cuda(self):  # type: ignore[no-untyped-def]
-        torch = sys.modules.get("torch")
-        return torch.cuda if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized() else None
-
-    def read(self) -> dict[str, float | None]:
-        """Megabytes on host and device."""
-        cuda = self._cuda
-        device = cuda.max_memory_allocated() / 2**20 if cuda is not None else None
-        return {"peak_megabytes": _high_water_mark(), "device_megabytes": device}
+def _forget_peaks() -> None:
+    """Measure the largest memory from now on, of this process and on CUDA."""
+    # On Linux the high-water mark can be taken back, so that a worker's earlier runs do not count.
+    with contextlib.suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+    if (cuda := _cuda()) is not None:
+        cuda.reset_peak_memory_stats()
 
 
 def _high_water_mark() -> float:

@@ -137,9 +137,12 @@ class SharedBars:
 class ProgressBar(Callback):
     """A bar with epoch, losses and time left on standard error; silent where that is no terminal."""
 
-    def __init__(self, bars: SharedBars | None = None, name: str = "training") -> None:
+    def __init__(
+        self, bars: SharedBars | None = None, name: str = "training", then: Callable[[], None] | None = None
+    ) -> None:
         self._bars = bars or SharedBars()
         self._name = name
+        self._then = then
         self._update: Callable[..., None] | None = None
 
     def on_train_begin(self, epochs: int) -> None:
@@ -157,10 +160,12 @@ class ProgressBar(Callback):
             self._update(completed=int(record["epoch"]), losses=describe_losses(record))
 
     def on_train_end(self) -> None:
-        """Leave the bar as it is."""
+        """Leave the bar as it is, and go on to what comes then."""
         if self._update is not None:
             self._update = None
             self._bars.leave()
+        if self._then is not None:
+            self._then()
 
     def of_network(self, network: int, networks: int) -> Callback:
         """A bar for each network."""

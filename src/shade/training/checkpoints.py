@@ -58,14 +58,8 @@ class TrainState:
 
     def describe(self) -> dict[str, Any]:
         """What is no tensor, for JSON."""
-        progress = self.progress
-        return {
-            "rows": progress.rows,
-            "seconds": progress.seconds,
-            "stopped": progress.stopped,
-            "history": progress.history,
-            "epoch_start": self.epoch_start,
-        }
+        progress = {name: getattr(self.progress, name) for name in ("rows", "seconds", "stopped", "history")}
+        return {**progress, "epoch_start": self.epoch_start}
 
     def tensors(self) -> dict[str, torch.Tensor]:
         """What is tensors, by name."""

@@ -86,21 +86,14 @@ def plan_training(
     ranks: Ranks = ALONE,
 ) -> tuple[FitPlan, str]:
     """How the rows come to training, and which tree it follows: "batch" or "complete"."""
-
-    def plan(tree: str) -> tuple[FitPlan, str]:
-        complete = tree == "complete"
-        found = plan_fit(
-            rows, memory, embedding_columns=embedding_columns, batch_size=batch_size, complete_tree=complete
-        )
-        return found, tree
-
     check_count(ranks, len(rows), batch_size, min_samples)
-    if tree != "auto":
-        return plan(tree)
-    if tree_is_bearable(rows.shape, device):
+    plan = partial(plan_fit, rows, memory, embedding_columns=embedding_columns, batch_size=batch_size)
+    if tree == "complete":
+        return plan(complete_tree=True), tree
+    if tree == "auto" and tree_is_bearable(rows.shape, device):
         with suppress(MemoryBudgetError):
-            return plan("complete")
-    return plan("batch")
+            return plan(complete_tree=True), "complete"
+    return plan(complete_tree=False), "batch"
 
 
 def begin_training(
