@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
@@ -14,3 +16,14 @@ def need(module: str, extra: str, purpose: str, *, install: str = "") -> Any:
         package = module.partition(".")[0]
         what = install or f"'shade-clustering[{extra}]'"
         raise ImportError(f"{purpose} needs {package}: install it with pip install {what}.") from None
+
+
+def installed_versions(packages: Iterable[str]) -> dict[str, str]:
+    """The versions of those packages that are installed."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    found = {}
+    for package in packages:
+        with suppress(PackageNotFoundError):
+            found[package] = version(package)
+    return found

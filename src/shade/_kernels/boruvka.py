@@ -13,6 +13,7 @@ import numpy as np
 from shade._kernels.compile import kernel
 from shade._kernels.kd_tree import EVERY_LANE, STACK, bound_points, exact_distance, limit, push_children
 from shade._kernels.lanes import LANES, LEAF, lanes_near_box, lowest_lane, point_lanes
+from shade._kernels.merge_tree import find_root
 
 
 @kernel
@@ -231,25 +232,14 @@ def merge_components(component, partner, reach, tails, heads, weights, edges):
         i = lightest[own]
         if i < 0:
             continue
-        a = own
-        while parent[a] != a:
-            parent[a] = parent[parent[a]]
-            a = parent[a]
-        b = component[partner[i]]
-        while parent[b] != b:
-            parent[b] = parent[parent[b]]
-            b = parent[b]
+        a = find_root(parent, own)
+        b = find_root(parent, component[partner[i]])
         if a != b:  # equally light edges can close a cycle; the last of it is left out
             parent[a] = b
             tails[edges] = i
             heads[edges] = partner[i]
             weights[edges] = reach[i]
             edges += 1
-    for own in range(n):
-        root = own
-        while parent[root] != root:
-            root = parent[root]
-        parent[own] = root
     for i in range(n):
-        component[i] = parent[component[i]]
+        component[i] = find_root(parent, component[i])
     return edges

@@ -134,8 +134,7 @@ def fill_boxes(singles, children, first, last, boxes):
 def smallest_in_nodes(values, children, first, last, smallest):
     """The smallest value among the points of each node, infinite where there are none."""
     nodes = first.shape[0]
-    for node in range(nodes):
-        smallest[node] = np.inf
+    smallest[:] = np.inf
     parent = children.shape[0] - 1
     for node in range(nodes - 1, -1, -1):
         if node >= children.shape[0]:

@@ -7,6 +7,7 @@ distance is still summed over the columns in their order. All distances here are
 import numpy as np
 
 from shade._kernels.compile import kernel
+from shade._kernels.kd_tree import insert_neighbour
 
 LANES = 16  # numbers that are compared at a time
 FEW_NEIGHBOURS = 16
@@ -63,19 +64,11 @@ def nearest_points(columns, queries, k, out_index, out_distance, start, stop):
     row = np.empty(n)
     for i in range(start, stop):
         squared_distances_to(columns, queries[i], 0, n, row)
-        distance = out_distance[i]
-        index = out_index[i]
         for rank in range(k):
-            distance[rank] = np.inf
+            out_distance[i, rank] = np.inf
         for j in range(n):
-            if row[j] < distance[k - 1]:
-                rank = k - 1
-                while rank > 0 and distance[rank - 1] > row[j]:
-                    distance[rank] = distance[rank - 1]
-                    index[rank] = index[rank - 1]
-                    rank -= 1
-                distance[rank] = row[j]
-                index[rank] = j
+            if row[j] < out_distance[i, k - 1]:
+                insert_neighbour(out_index, out_distance, i, k, j, row[j])
 
 
 @kernel

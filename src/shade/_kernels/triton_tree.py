@@ -241,6 +241,34 @@ class Tiles:
         low, high = _reduce(points, torch.amin, COLUMNS), _reduce(points, torch.amax, COLUMNS)
         return cls(points.T.contiguous(), low, high, _reduce(low, torch.amin, FAN), _reduce(high, torch.amax, FAN))
 
+    def core_distances(self, k: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """Squared distance from each point to its k-th nearest, itself included, and which it is."""
+        dimensions, n = self.columns.shape
+        core = self.columns.new_empty(n)
+        index = torch.empty(n, dtype=torch.int64, device=core.device)
+        _nearest_kernel[(triton.cdiv(n, ROWS),)](
+            self.columns, self.low, self.high, self.group_low, self.group_high, core, index,
+            n, len(self.low), len(self.group_low), dimensions,
+            K=k, SLOTS=max(2, triton.next_power_of_2(k)), M=ROWS, N=COLUMNS, FAN=FAN, num_warps=4,
+        )  # fmt: skip
+        return core, index
+
+    def search(
+        self, core: torch.Tensor, component: torch.Tensor, bound: torch.Tensor, rows: torch.Tensor,
+        partner: torch.Tensor, reach: torch.Tensor,
+    ) -> None:  # fmt: skip
+        """The round of Borůvka's algorithm that boruvka.search_leaves is on a CPU."""
+        smallest, largest = _reduce(component, torch.amin, COLUMNS), _reduce(component, torch.amax, COLUMNS)
+        group_component = _shared(_reduce(smallest, torch.amin, FAN), _reduce(largest, torch.amax, FAN))
+        tile_core = _reduce(core, torch.amin, COLUMNS)
+        _outside_kernel[(triton.cdiv(len(rows), ROWS),)](
+            self.columns, self.low, self.high, tile_core, _shared(smallest, largest),
+            self.group_low, self.group_high, _reduce(tile_core, torch.amin, FAN), group_component,
+            core, component, bound, rows, partner, reach,
+            len(core), len(self.low), len(self.group_low), len(rows), len(self.columns),
+            M=ROWS, N=COLUMNS, FAN=FAN, num_warps=4,
+        )  # fmt: skip
+
 
 def _reduce(values, reduce, width):
     """Reduce runs of `width` rows, the last run filled up with its last row."""
@@ -252,36 +280,6 @@ def _reduce(values, reduce, width):
 def _shared(smallest, largest):
     """The component of a box whose points are all of one, else −1."""
     return torch.where(smallest == largest, smallest, -1)
-
-
-def nearest_of_points(tiles: Tiles, k: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Squared distance from each point to its k-th nearest, itself included, and which it is."""
-    dimensions, n = tiles.columns.shape
-    core = tiles.columns.new_empty(n)
-    index = torch.empty(n, dtype=torch.int64, device=core.device)
-    _nearest_kernel[(triton.cdiv(n, ROWS),)](
-        tiles.columns, tiles.low, tiles.high, tiles.group_low, tiles.group_high, core, index,
-        n, len(tiles.low), len(tiles.group_low), dimensions,
-        K=k, SLOTS=max(2, triton.next_power_of_2(k)), M=ROWS, N=COLUMNS, FAN=FAN, num_warps=4,
-    )  # fmt: skip
-    return core, index
-
-
-def search_points(
-    tiles: Tiles, core: torch.Tensor, component: torch.Tensor, bound: torch.Tensor, rows: torch.Tensor,
-    partner: torch.Tensor, reach: torch.Tensor,
-) -> None:  # fmt: skip
-    """The round of Borůvka's algorithm that boruvka.search_kd_tree is on a CPU."""
-    smallest, largest = _reduce(component, torch.amin, COLUMNS), _reduce(component, torch.amax, COLUMNS)
-    group_component = _shared(_reduce(smallest, torch.amin, FAN), _reduce(largest, torch.amax, FAN))
-    tile_core = _reduce(core, torch.amin, COLUMNS)
-    _outside_kernel[(triton.cdiv(len(rows), ROWS),)](
-        tiles.columns, tiles.low, tiles.high, tile_core, _shared(smallest, largest),
-        tiles.group_low, tiles.group_high, _reduce(tile_core, torch.amin, FAN), group_component,
-        core, component, bound, rows, partner, reach,
-        len(core), len(tiles.low), len(tiles.group_low), len(rows), len(tiles.columns),
-        M=ROWS, N=COLUMNS, FAN=FAN, num_warps=4,
-    )  # fmt: skip
 
 
 def nearest_of_products(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -64,7 +64,7 @@ def _model_and_rows(
         if not hasattr(found, able):
             raise UsageError(f"{model} holds a {type(found).__name__}, which clusters points but does not embed them.")
         samples = read_for(found, data, DATA.take(options), messages)
-        with blaming(samples.source):
+        with told_as(DataError, samples.source, ValueError):
             yield found, samples
 
 
@@ -127,11 +127,6 @@ def load_model(path: Path) -> Any:
 
     with told_as(ModelFileError, f"{path} cannot be read", OSError):
         return load(path)
-
-
-def blaming(source: str) -> AbstractContextManager[None]:
-    """Report in one line which data does not fit a model, and why."""
-    return told_as(DataError, source, ValueError)
 
 
 def read_for(model: Any, data: str, options: dict[str, Any], messages: Messages) -> Samples:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -104,8 +105,6 @@ def _bytes_of(memory: str | int | None) -> int | None:
 
 def _for_report(samples: Samples, memory: int | None, messages: Messages) -> Samples:
     """Samples with all rows, or with none where they would take more than half of the memory."""
-    from dataclasses import replace
-
     if samples.in_memory or memory is None:
         return samples
     if 2 * samples.rows.nbytes <= memory:

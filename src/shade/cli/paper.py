@@ -46,19 +46,11 @@ def run_table(
     chosen = methods_of(table, _split(methods))
     if epochs is not None:
         chosen = [shorten(method, epochs) for method in chosen]
-    wanted = _split(datasets) or None
     try:
         run_experiments(
-            table,
-            wanted,
-            chosen,
-            seeds,
-            database=database,
-            device=device,
-            jobs=jobs,
-            retry_failed=retry_failed,
-            rerun_changed=rerun_changed,
-        )
+            table, _split(datasets) or None, chosen, seeds, database=database, device=device, jobs=jobs,
+            retry_failed=retry_failed, rerun_changed=rerun_changed,
+        )  # fmt: skip
     except KeyboardInterrupt:
         typer.echo(f"Stopped. What ended is in {database}; the same command goes on from there.", err=True)
         raise typer.Exit(130) from None

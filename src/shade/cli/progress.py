@@ -17,7 +17,6 @@ from shade.training.callbacks import (
 )
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
     from rich.status import Status
 
     from shade.cli.messages import Messages
@@ -32,7 +31,7 @@ class TrainingProgress(Callback):
         self.say = messages.say
         self._console = messages.console
         moving = self._console.is_terminal and not self._console.is_dumb_terminal
-        self._bars = SharedBars(self._make_bars) if moving else None
+        self._bars = SharedBars(self._console) if moving else None
         self._status: Status | None = None
         self._left = 0
         self._lock = threading.Lock()
@@ -41,7 +40,7 @@ class TrainingProgress(Callback):
         """What shows a network; training asks for each before any begins."""
         self._left = networks
         name = name_network(network, networks)
-        return _Lines(self, name) if self._bars is None else _Bar(self, self._bars, name)
+        return _Lines(self, name) if self._bars is None else ProgressBar(self._bars, name, self.network_ends)
 
     def network_ends(self) -> None:
         """Called at the end of each network; after the last one come the clusters."""
@@ -59,28 +58,6 @@ class TrainingProgress(Callback):
         """Called when all is done, or has failed."""
         if self._status is not None:
             self._status.stop()
-
-    def _make_bars(self) -> Progress:
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-        from rich.table import Column
-
-        return Progress(
-            TextColumn("{task.description}"), BarColumn(bar_width=None), MofNCompleteColumn(),
-            TextColumn("{task.fields[losses]}"),
-            TimeRemainingColumn(compact=True, table_column=Column(min_width=5, no_wrap=True)),
-            TextColumn("left", table_column=Column(min_width=4, no_wrap=True)),
-            console=self._console, expand=True,
-        )  # fmt: skip
-
-
-class _Bar(ProgressBar):
-    def __init__(self, training: TrainingProgress, bars: SharedBars, name: str) -> None:
-        super().__init__(bars, name)
-        self._training = training
-
-    def on_train_end(self) -> None:
-        super().on_train_end()
-        self._training.network_ends()
 
 
 class _Lines(Callback):

@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from shade._base.errors import OutputError
+from shade._base.errors import DataError, OutputError, told_as
 from shade._base.result_folder import model_path
-from shade.cli.apply import blaming, load_model, read_for
+from shade.cli.apply import load_model, read_for
 from shade.cli.arguments import ModelArgument, QuietOption
 from shade.cli.messages import Messages
 from shade.cli.options import DATA, with_options
@@ -44,6 +44,6 @@ def report(
 
         from shade.report import write_report
 
-        with blaming(data or str(path)), writing(path):
+        with told_as(DataError, data or str(path), ValueError), writing(path):
             written = write_report(found, path, samples=samples, title=title)
     typer.echo(written)

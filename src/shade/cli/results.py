@@ -88,10 +88,9 @@ def show_results(summary: dict[str, Any], output: Path | None, *, as_json: bool)
     if as_json:
         write_json({**summary, **({} if output is None else {"output": str(output)})})
         return
-    noise = summary["n_noise"] / summary["n_samples"]
     typer.echo(f"rows            {summary['n_samples']}")
     typer.echo(f"clusters found  {summary['n_clusters']}")
-    typer.echo(f"noise           {noise:.1%}")
+    typer.echo(f"noise           {summary['n_noise'] / summary['n_samples']:.1%}")
     sizes = summary["cluster_sizes"]
     typer.echo(f"sizes           {', '.join(map(str, sizes[:12]))}{', …' if len(sizes) > 12 else ''}")
     agreement = summary.get("data", {}).get("agreement")

@@ -7,17 +7,6 @@ from shade.data.readers import read_samples
 from shade.data.samples import Samples
 
 __all__ = [
-    "DATASETS",
-    "Dataset",
-    "DatasetError",
-    "DatasetInfo",
-    "Samples",
-    "data_folder",
-    "load_dataset",
-    "make_blobs",
-    "make_densired",
-    "make_moons",
-    "make_rings",
-    "make_three_clusters",
-    "read_samples",
-]
+    "DATASETS", "Dataset", "DatasetError", "DatasetInfo", "Samples", "data_folder", "load_dataset", "make_blobs",
+    "make_densired", "make_moons", "make_rings", "make_three_clusters", "read_samples",
+]  # fmt: skip

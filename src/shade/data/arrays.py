@@ -111,15 +111,10 @@ def read_h5ad(path: Path, options: ReadOptions) -> Samples:
         if wanted is not None and wanted not in cells.obs:
             has = enumerate_names([str(name) for name in cells.obs.columns], 20)
             raise DataError(f"{path} has no column {wanted!r} of cells for {option}. It has {has}.")
-    return Samples(
-        matrix,
-        "table",
-        str(path),
-        np.asarray(cells.obs_names if id is None else cells.obs[id]).astype(str),
-        None if names is None else tuple(names),
-        None if label is None else np.asarray(cells.obs[label]).astype(str),
-        tuple(notes),
-    )
+    ids = np.asarray(cells.obs_names if id is None else cells.obs[id]).astype(str)
+    labels = None if label is None else np.asarray(cells.obs[label]).astype(str)
+    features = None if names is None else tuple(names)
+    return Samples(matrix, "table", str(path), ids, features, labels, tuple(notes))
 
 
 def _open_store(path: Path, options: ReadOptions | None) -> tuple[Any, dict[str, AnyArray]]:

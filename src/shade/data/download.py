@@ -28,17 +28,7 @@ class DownloadError(ShadeError, OSError):
 def download_file(url: str, path: Path, *, sha256: str = "", attempts: int = 4, pause: float = 2.0) -> None:
     """Fetch a file; at `path` there is either nothing or the whole file, whatever happens.
 
-    Parameters
-    ----------
-    url : str
-    path : Path
-        Its folder is made if needed.
-    sha256 : str, default=""
-        What the file must hash to; not checked if empty.
-    attempts : int, default=4
-        How often to try where the server or the connection fails; a wrong checksum counts as a failure.
-    pause : float, default=2.0
-        Seconds before the second attempt; each further pause is twice as long.
+    An empty sha256 is not checked; a wrong one is tried again. The pause, in seconds, doubles with each attempt.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     for attempt in range(1, attempts + 1):

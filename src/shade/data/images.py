@@ -40,14 +40,7 @@ def read_images(path: Path, options: ReadOptions) -> Samples:
 
 
 class ImageFiles(RowSource):
-    """The pictures below a folder or in a zip, sorted by name, all of one size or brought to one.
-
-    Attributes
-    ----------
-    file_names : list of str
-    notes : list of str
-        What becomes of other files and of pictures of another kind.
-    """
+    """The pictures below a folder or in a zip, sorted by name, all of one size or brought to one."""
 
     def __init__(self, path: Path, resize: tuple[int, int] | None = None) -> None:
         self._path, self._resize = path, resize

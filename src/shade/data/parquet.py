@@ -26,12 +26,9 @@ def read_parquet(path: Path, options: ReadOptions) -> Samples:
     rows = source.choose(head.feature_names or ())
     named = sorted({name for name in (options.label, options.id) if name is not None})
     table = source.read_columns(named) if named else None
-    return replace(
-        head,
-        rows=rows,
-        ids=np.arange(len(rows)) if options.id is None else values_of(table, options.id),
-        labels=None if options.label is None else values_of(table, options.label),
-    )
+    ids = np.arange(len(rows)) if options.id is None else values_of(table, options.id)
+    labels = None if options.label is None else values_of(table, options.label)
+    return replace(head, rows=rows, ids=ids, labels=labels)
 
 
 def open_parquet(path: Path) -> RowSource:
@@ -41,15 +38,7 @@ def open_parquet(path: Path) -> RowSource:
 
 
 class ParquetFiles(RowSource):
-    """Files with the same columns, of which `choose` says which are the features.
-
-    Attributes
-    ----------
-    all_names : list of str
-        Names of all columns.
-    boundaries : ndarray of int
-        Rows at which row groups begin and end, from 0 to the number of rows.
-    """
+    """Files with the same columns, of which `choose` says which are the features; `all_names` are all columns."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -18,13 +18,14 @@ import numpy as np
 from shade._base.arrays import AnyArray
 from shade._base.errors import ShadeWarning
 from shade._base.extras import need
-from shade.data.catalogue import WEIZMANN_ACTIONS, DatasetInfo
+from shade.data.catalogue import DatasetInfo
 from shade.data.datasets import DatasetError, hash_arrays
 from shade.data.download import download_file
 
 Arrays = tuple[AnyArray, AnyArray]
 Files = dict[str, bytes]  # path in an archive, or name, and content
 
+WEIZMANN_ACTIONS = ("walk", "run", "jump", "side", "bend", "wave1", "wave2", "pjump", "jack", "skip")
 WEIZMANN_PERSONS = ("daria", "denis", "eli", "ido", "ira", "lena", "lyova", "moshe", "shahar")
 KECK_SIZE = (200, 200)
 KECK_GESTURES = 15  # 14, and none

@@ -48,9 +48,7 @@ def _packed(*endings: str) -> list[str]:
 FORMATS = (
     Format("csv", _packed(".csv", ".txt"), (), "", "pyarrow.csv", "io", read_text, None),
     Format("tsv", _packed(".tsv", ".tab"), (), "", "pyarrow.csv", "io", read_text, None),
-    Format(
-        "parquet", [".parquet"], [".parquet"], "parquet files", "pyarrow.parquet", "io", read_parquet, open_parquet,
-    ),
+    Format("parquet", [".parquet"], [".parquet"], "parquet files", "pyarrow.parquet", "io", read_parquet, open_parquet),
     Format("npy", [".npy"], (), "", "", "", read_npy, NpyFile),
     Format("npz", [".npz"], (), "", "", "", read_npz, None),
     Format("zarr", [".zarr.zip"], ZARR_FILES, "", "zarr", "io", read_zarr, open_zarr),

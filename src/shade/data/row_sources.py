@@ -6,6 +6,7 @@ it takes an ndarray.
 
 from __future__ import annotations
 
+import hashlib
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -13,29 +14,21 @@ from typing import Any
 
 import numpy as np
 
-from shade._base.arrays import AnyArray, IntArray
+from shade._base.arrays import AnyArray, IntArray, row_slices
 from shade._base.errors import DataError, told_as
 
 
 class RowSource(ABC):
     """Base of sources.
 
-    Attributes
-    ----------
-    shape : tuple of int
-        Rows and columns; `sample_shape` is the shape of one sample before it was laid out as a row.
-    dtype : numpy dtype
-    names : list of str or None
-        Names of the columns.
-    boundaries : ndarray of int or None
-        Rows at which what can only be read as a whole begins and ends, from 0 to the number of rows; None if any slice
-        is read as cheaply as another.
+    `boundaries` are the rows at which parts that can only be read as a whole begin and end, from 0 to the number of
+    rows; None if any slice is read as cheaply as another.
     """
 
     shape: tuple[int, int]
-    sample_shape: tuple[int, ...]
+    sample_shape: tuple[int, ...]  # of one sample before it was laid out as a row
     dtype: np.dtype[Any]
-    names: list[str] | None = None
+    names: list[str] | None = None  # of the columns
     boundaries: IntArray | None = None
 
     def __len__(self) -> int:
@@ -109,3 +102,11 @@ def _current_shape(array: Any) -> tuple[int, ...]:
 
         return tuple(zarr.open_array(store=array.store, path=array.path, mode="r").shape)
     return tuple(array.shape)
+
+
+def fingerprint(X: AnyArray) -> dict[str, Any]:
+    """What tells two sets of data apart: shape, type and digest of all values, read in slices."""
+    digest = hashlib.sha256()
+    for rows in row_slices(X):
+        digest.update(np.ascontiguousarray(X[rows]).data)
+    return {"shape": list(X.shape), "dtype": str(X.dtype), "sha256": digest.hexdigest()}

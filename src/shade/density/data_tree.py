@@ -15,15 +15,7 @@ from shade.density.spanning_tree import SpanningTree
 
 @dataclass(frozen=True)
 class DataClusters:
-    """Clusters of the data.
-
-    Attributes
-    ----------
-    labels : ndarray of int of shape (n_samples,)
-        Cluster of each row; −1 for rows in none.
-    information : float
-        Total information of the clusters.
-    """
+    """Clusters of the data: the cluster of each row, −1 for rows in none, and the total information of all clusters."""
 
     labels: IntArray
     information: float
@@ -31,25 +23,13 @@ class DataClusters:
 
 @dataclass(frozen=True)
 class DataTree:
-    """The density tree of the data that points are an embedding of.
+    """The density tree of the data that points are an embedding of."""
 
-    Attributes
-    ----------
-    samples : ndarray of shape (n_samples, n_columns)
-        The standardised rows.
-    spanning : SpanningTree
-    dc_tree : DCTree
-    background : ndarray of bool of shape (n_samples,)
-        Rows of a sparse background; none before it was looked for.
-    clusters : DataClusters, optional
-        The clusters of the data, if they are clear.
-    """
-
-    samples: AnyArray
+    samples: AnyArray  # the standardised rows
     spanning: SpanningTree
     dc_tree: DCTree
-    background: BoolArray
-    clusters: DataClusters | None = None
+    background: BoolArray  # rows of a sparse background; none before it was looked for
+    clusters: DataClusters | None = None  # if they are clear
 
     @classmethod
     def from_spanning_tree(cls, samples: AnyArray, spanning: SpanningTree) -> DataTree:

@@ -28,7 +28,7 @@ def spanning_tree_on_device(points: FloatArray, min_samples: int, device: torch.
     if points.shape[1] <= FEW_COLUMNS:
         centred = centred.float()
         indices = spatial_order(centred)
-        search: _TileSearch | _ProductSearch = _TileSearch(centred[indices])
+        search: triton_tree.Tiles | _ProductSearch = triton_tree.Tiles.from_points(centred[indices])
     else:
         indices = torch.arange(len(points), device=device)
         search = _ProductSearch(centred)
@@ -73,22 +73,6 @@ def spatial_order(points: torch.Tensor) -> torch.Tensor:
         fraction = torch.where(extent > 0, (value - bottom) / extent, 0.0) * (1.0 - 1e-9)
         order = order[torch.argsort(segment + fraction, stable=True)]
     return order
-
-
-class _TileSearch:
-    """Searches among points of few columns in spatial order."""
-
-    def __init__(self, points: torch.Tensor) -> None:
-        self.tiles = triton_tree.Tiles.from_points(points)
-
-    def core_distances(self, min_samples: int) -> tuple[torch.Tensor, torch.Tensor]:
-        return triton_tree.nearest_of_points(self.tiles, min_samples)
-
-    def search(
-        self, core: torch.Tensor, component: torch.Tensor, bound: torch.Tensor, rows: torch.Tensor,
-        partner: torch.Tensor, reach: torch.Tensor,
-    ) -> None:  # fmt: skip
-        triton_tree.search_points(self.tiles, core, component, bound, rows, partner, reach)
 
 
 class _ProductSearch:

@@ -12,22 +12,10 @@ PRODUCTS_AT_A_TIME = 1 << 28  # on a device: 1 GB
 
 
 def find_neighbours(samples: SingleArray, count: int, *, n_jobs: int | None = None, device: str = "cpu") -> AnyArray:
-    """Each row and its nearest neighbours, by Euclidean distance.
+    """Each row and its nearest neighbours, by Euclidean distance: all other rows if there are fewer than `count`.
 
     Rows with many columns are compared by their first principal components: distances over thousands of columns are
     mostly noise.
-
-    Parameters
-    ----------
-    samples : ndarray of shape (n_samples, n_columns)
-    count : int
-        Number of neighbours; all other rows if there are fewer.
-    n_jobs, device
-        Where the search runs.
-
-    Returns
-    -------
-    ndarray of int32 of shape (n_samples, count + 1)
     """
     points = find_components(samples) if samples.shape[1] > COMPONENTS else samples.astype(np.float64)
     wanted = min(count, len(points) - 1) + 1

@@ -7,7 +7,7 @@ import numpy as np
 from shade._base.arrays import FloatArray
 from shade._base.validation import check_min_samples, check_points
 from shade._kernels import prim
-from shade.density.search import AllPairs, KDTree, ProductBlocks, choose_algorithm
+from shade.density.search import KDTree, make_search
 
 
 def core_distances(X: object, min_samples: int = 5, *, n_jobs: int | None = None) -> FloatArray:
@@ -33,16 +33,9 @@ def core_distances(X: object, min_samples: int = 5, *, n_jobs: int | None = None
     """
     points = check_points(X)
     check_min_samples(min_samples, len(points), smallest=1)
-    algorithm = choose_algorithm(*points.shape)
-    if algorithm == "kd_tree":
-        tree = KDTree.from_points(points)
-        core = np.empty(len(points))
-        core[tree.indices] = tree.core_distances(min_samples, n_jobs)
-    elif algorithm == "blocks":
-        core = ProductBlocks.from_points(points).core_distances(min_samples, n_jobs)
-    else:
-        core = AllPairs.from_points(points).core_distances(min_samples, n_jobs)
-    return np.sqrt(core)
+    search = make_search(points)
+    core = np.sqrt(search.core_distances(min_samples, n_jobs))
+    return core[np.argsort(search.indices)] if isinstance(search, KDTree) else core
 
 
 def mutual_reachability(X: object, min_samples: int = 5, *, indices: object = None) -> FloatArray:

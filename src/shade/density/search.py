@@ -111,7 +111,10 @@ class KDTree:
     def nearest(self, queries: FloatArray, k: int, n_jobs: int | None = None) -> tuple[IntArray, FloatArray]:
         """Rows of the k points nearest to each query, nearest first, and their squared distances."""
         singles, arrays = self._copy(queries)
-        index, distance = self._search(queries, singles, arrays, k, n_jobs)
+        index, distance = np.empty((len(queries), k), np.int64), np.empty((len(queries), k))
+        run_chunks(
+            kd_tree.nearest_points, *arrays, queries, singles, k, index, distance, count=len(queries), n_jobs=n_jobs
+        )
         return self.indices[index], distance
 
     def nearest_reachable(
@@ -134,15 +137,6 @@ class KDTree:
         far = largest > 1e15
         singles = (np.clip(moved, -1e15, 1e15) @ self.axes).astype(np.float32)
         return singles, self.arrays(np.inf if far else largest)
-
-    def _search(
-        self, queries: FloatArray, singles: SingleArray, arrays: tuple[Any, ...], k: int, n_jobs: int | None
-    ) -> tuple[IntArray, FloatArray]:
-        index, distance = np.empty((len(queries), k), np.int64), np.empty((len(queries), k))
-        run_chunks(
-            kd_tree.nearest_points, *arrays, queries, singles, k, index, distance, count=len(queries), n_jobs=n_jobs
-        )
-        return index, distance
 
     def smallest_in_nodes(self, values: FloatArray) -> FloatArray:
         """The smallest value among the points of each node, infinite where there are none; values are in tree order."""

@@ -148,10 +148,6 @@ class BoruvkaRounds:
         rows = np.flatnonzero((self.partner < 0) & (self.reach < self.bound[self.component]))
         return rows[self.ranks.rank :: self.ranks.count]
 
-    def most_promising_first(self, rows: IntArray) -> IntArray:
-        """Points with the smallest bounds first: what they find spares the others a search."""
-        return rows[np.argsort(self.reach[rows], kind="stable")]
-
     def finish(self) -> None:
         """Join components along the lightest edges that were found, by whichever rank: a search only raises both."""
         self.ranks.reduce_max(self.partner, self.reach)
@@ -193,7 +189,9 @@ def _boruvka_in_blocks(points: FloatArray, min_samples: int, n_jobs: int | None,
     rounds = BoruvkaRounds(core, ranks)
     while rounds.unfinished:
         rounds.begin()
-        waiting = rounds.most_promising_first(rounds.searching())
+        waiting = rounds.searching()
+        # Points with the smallest bounds come first: what they find spares the others a search.
+        waiting = waiting[np.argsort(rounds.reach[waiting], kind="stable")]
         while len(waiting):
             waiting = waiting[rounds.reach[waiting] < rounds.bound[rounds.component[waiting]]]
             rows, waiting = waiting[: blocks.rows_at_a_time()], waiting[blocks.rows_at_a_time() :]

@@ -7,16 +7,6 @@ from shade.experiments.store import Run, RunStore
 from shade.experiments.tables import TABLES, compare_with_published, format_table
 
 __all__ = [
-    "METHODS",
-    "TABLES",
-    "BenchmarkSamples",
-    "Method",
-    "Outcome",
-    "Run",
-    "RunStore",
-    "compare_with_published",
-    "format_table",
-    "load_samples",
-    "plan_runs",
-    "run_experiments",
-]
+    "METHODS", "TABLES", "BenchmarkSamples", "Method", "Outcome", "Run", "RunStore", "compare_with_published",
+    "format_table", "load_samples", "plan_runs", "run_experiments",
+]  # fmt: skip

@@ -96,32 +96,28 @@ class _Batches:
             yield [rows, self.dataset[rows.to(self.dataset.device)]]
 
 
-def run_clustpy(name: str) -> Baseline:
+def run_clustpy(
+    name: str, samples: BenchmarkSamples, parameters: Mapping[str, Any], seed: int, device: str
+) -> tuple[IntArray, AnyArray]:
     """A method of ClustPy with the setup of the paper; returns labels and embedding."""
-
-    def run(
-        samples: BenchmarkSamples, parameters: Mapping[str, Any], seed: int, device: str
-    ) -> tuple[IntArray, AnyArray]:
-        deep = load_clustpy()
-        if deep is None:
-            raise ImportError(f"{name} needs ClustPy: pip install --no-deps clustpy (see shade.experiments.baselines)")
-        X = samples.standardized()
-        settings = {**_settings_of(name, samples), **parameters}
-        hidden = settings.pop("network", NETWORK)
-        layers = [X.shape[1], *hidden, settings["embedding_size"]]
-        # A class and its parameters: the network is then made, and seeded, by the method itself.
-        network = (deep.neural_networks.FeedforwardAutoencoder, {"layers": layers})
-        place = resolve_device(device)
-        loaders = (_Batches(X, settings["batch_size"], place, True), _Batches(X, settings["batch_size"], place, False))
-        method = getattr(deep, name)(
-            **settings, neural_network=network, custom_dataloaders=loaders, device=place, random_state=seed
-        )
-        with _quiet():
-            method.fit(X)
-            embedding = method.transform(X)
-        return np.asarray(method.labels_, np.int64), np.asarray(embedding, np.float32)
-
-    return run
+    deep = load_clustpy()
+    if deep is None:
+        raise ImportError(f"{name} needs ClustPy: pip install --no-deps clustpy (see shade.experiments.baselines)")
+    X = samples.standardized()
+    settings = {**_settings_of(name, samples), **parameters}
+    hidden = settings.pop("network", NETWORK)
+    layers = [X.shape[1], *hidden, settings["embedding_size"]]
+    # A class and its parameters: the network is then made, and seeded, by the method itself.
+    network = (deep.neural_networks.FeedforwardAutoencoder, {"layers": layers})
+    place = resolve_device(device)
+    loaders = (_Batches(X, settings["batch_size"], place, True), _Batches(X, settings["batch_size"], place, False))
+    method = getattr(deep, name)(
+        **settings, neural_network=network, custom_dataloaders=loaders, device=place, random_state=seed
+    )
+    with _quiet():
+        method.fit(X)
+        embedding = method.transform(X)
+    return np.asarray(method.labels_, np.int64), np.asarray(embedding, np.float32)
 
 
 def _settings_of(name: str, samples: BenchmarkSamples) -> dict[str, Any]:
@@ -137,26 +133,22 @@ def _settings_of(name: str, samples: BenchmarkSamples) -> dict[str, Any]:
     return settings
 
 
-def run_hdbscan(representation: str, *, suite: bool = False) -> Baseline:
+def run_hdbscan(
+    representation: str, suite: bool, samples: BenchmarkSamples, parameters: Mapping[str, Any], seed: int, device: str
+) -> tuple[IntArray, AnyArray]:
     """scikit-learn's HDBSCAN on the standardised data, its principal components, or UMAP.
 
     In the suite, a cluster has at least half a percent of the rows, and UMAP has 15 neighbours and 10 dimensions.
     """
+    from sklearn.cluster import HDBSCAN
 
-    def run(
-        samples: BenchmarkSamples, parameters: Mapping[str, Any], seed: int, device: str
-    ) -> tuple[IntArray, AnyArray]:
-        from sklearn.cluster import HDBSCAN
-
-        X = samples.standardized()
-        size = EMBEDDING_SIZE if suite else min(EMBEDDING_SIZE, *X.shape)
-        points = _represent(X, representation, size, seed, n_neighbors=15 if suite else 30)
-        smallest = max(2 * MIN_POINTS, len(X) // 200 if suite else 0)
-        settings = {"min_samples": MIN_POINTS, "min_cluster_size": smallest, "copy": True, **parameters}
-        labels = HDBSCAN(**settings).fit_predict(points)
-        return labels.astype(np.int64), points
-
-    return run
+    X = samples.standardized()
+    size = EMBEDDING_SIZE if suite else min(EMBEDDING_SIZE, *X.shape)
+    points = _represent(X, representation, size, seed, n_neighbors=15 if suite else 30)
+    smallest = max(2 * MIN_POINTS, len(X) // 200 if suite else 0)
+    settings = {"min_samples": MIN_POINTS, "min_cluster_size": smallest, "copy": True, **parameters}
+    labels = HDBSCAN(**settings).fit_predict(points)
+    return labels.astype(np.int64), points
 
 
 def _represent(X: AnyArray, how: str, size: int, seed: int, n_neighbors: int = 0) -> AnyArray:
@@ -173,17 +165,13 @@ def _represent(X: AnyArray, how: str, size: int, seed: int, n_neighbors: int = 0
     return X
 
 
-def run_peer(name: str) -> Baseline:
+def run_peer(
+    name: str, samples: BenchmarkSamples, parameters: Mapping[str, Any], seed: int, device: str
+) -> tuple[IntArray, AnyArray]:
     """A method that labels the standardised data: EVoC, PLSCAN, Leiden or k-means."""
-
-    def run(
-        samples: BenchmarkSamples, parameters: Mapping[str, Any], seed: int, device: str
-    ) -> tuple[IntArray, AnyArray]:
-        X = samples.standardized()
-        with _quiet():
-            return np.asarray(_PEERS[name](X, samples.n_clusters, seed, parameters), np.int64), X
-
-    return run
+    X = samples.standardized()
+    with _quiet():
+        return np.asarray(_PEERS[name](X, samples.n_clusters, seed, parameters), np.int64), X
 
 
 def _find_by_evoc(X: SingleArray, n_clusters: int, seed: int, parameters: Mapping[str, Any]) -> Any:

@@ -43,20 +43,9 @@ def agreement_of(labelings: list[IntArray]) -> FloatArray:
 
 
 def compare_choices(store: RunStore, table: str | None = None, of: int = 5) -> list[Choice]:
-    """What each index is worth for choosing one of several runs that differ in their seed.
+    """What each index is worth for choosing one of several runs that differ in their seed, for each method and dataset.
 
-    Parameters
-    ----------
-    store : RunStore
-    table : str, optional
-        All tables if None.
-    of : int, default=5
-        How many runs there are to choose from; datasets with fewer but at least three count with what they have.
-
-    Returns
-    -------
-    list of Choice
-        One for each method and dataset.
+    A dataset with fewer than `of` runs, but at least three, is compared with the runs that it has.
     """
     groups: dict[tuple[str, str, str], list[Run]] = {}
     for run in store.runs(table):

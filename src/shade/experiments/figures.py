@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,7 +23,6 @@ from shade.metrics import dcsi_score, measure_agreement
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
 HAR_NAMES = ("walking", "upstairs", "downstairs", "sitting", "standing", "laying")
 _SETTINGS_OF = {"SHADE": "SHADE (paper)", "default": "SHADE (defaults)"}
 _FLAT = {"embedding_size": 2}
@@ -36,22 +36,7 @@ _PANELS = {
 
 
 def draw_figure(name: str, *, database: str | os.PathLike[str] = "paper.sqlite", device: str = "auto") -> Figure:
-    """Draw a figure of the paper.
-
-    Parameters
-    ----------
-    name : str
-        "1" and "2" (embeddings and reachability plots of the three clusters), "noise" and "dimensions" (sweeps), "mu",
-        "batch_size" and "loss" (ablations), "har" (confusion matrix), or "suite" (a dot per dataset and method).
-    database : path, default="paper.sqlite"
-        Where the runs are that are shown.
-    device : str, default="auto"
-        Where figures 1 and 2 train.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-    """
+    """Draw a figure of the paper by its name in `FIGURES`, from the runs of a database; 1 and 2 train on the device."""
     if name not in FIGURES:
         raise ShadeError(f"There is no figure {name!r}. Known are: {', '.join(FIGURES)}.")
     need("matplotlib", "plots", "Drawing figures")
@@ -103,11 +88,15 @@ def _panels() -> dict[str, Method]:
 
 
 def _grid(count: int) -> tuple[Figure, tuple[int, int]]:
-    from matplotlib.figure import Figure
-
     columns = min(5, count)
     rows = -(-count // columns)
-    return Figure(figsize=(3.0 * columns, 2.7 * rows), layout="constrained"), (rows, columns)
+    return _new_figure(3.0 * columns, 2.7 * rows), (rows, columns)
+
+
+def _new_figure(width: float, height: float) -> Figure:
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained")
 
 
 def _tidy(ax: Any, title: str) -> None:
@@ -119,39 +108,33 @@ def _tidy(ax: Any, title: str) -> None:
     ax.set_title(title, fontsize="medium")
 
 
-def _draw_sweep(table: str, label: str, log: bool) -> Callable[[RunStore, str], Figure]:
+def _draw_sweep(table: str, label: str, log: bool, store: RunStore, device: str) -> Figure:
     """ARI of each method with all points in clusters, and what methods that know noise make of it, along a sweep."""
-
-    def draw(store: RunStore, device: str) -> Figure:
-        from matplotlib.figure import Figure
-
-        entries = [entry for entry in _entries(store, table) if entry.runs]
-        titles = {entry.method for entry in entries}
-        methods = list(dict.fromkeys(method_of(entry.method) for entry in entries))
-        figure = Figure(figsize=(12.5, 4.2), layout="constrained")
-        left, right = figure.subplots(1, 2)
-        for metric, ax in (("ARI", left), ("noise recall", right), ("noise precision", right)):
-            for place, method in enumerate(methods):
-                endings = ("_links", "_1nn", "") if metric == "ARI" else ("",)
-                title = next(f"{method}{ending}" for ending in endings if f"{method}{ending}" in titles)
-                chosen = [entry for entry in entries if (entry.metric, entry.method) == (metric, title)]
-                if not chosen:
-                    continue
-                x = np.array([float(entry.dataset.rsplit("_", 1)[1]) for entry in chosen])
-                name = _SETTINGS_OF.get(method, method)
-                name += "" if metric == "ARI" else f", {metric.removeprefix('noise ')}"
-                _line(ax, x, chosen, name, colour=f"C{place % 10}", dashed=metric == "noise precision")
-        left.set(xlabel=label, ylabel="ARI of the points that are not noise (%)", ylim=(-5, 105))
-        right.set(xlabel=label, ylabel="true noise found (%)", ylim=(-5, 105))
-        for ax in (left, right):
-            if log:
-                ax.set_xscale("log")
-            if ax.lines:
-                ax.legend(fontsize="small", frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
-        _tell_seeds(figure, entries)
-        return figure
-
-    return draw
+    entries = [entry for entry in _entries(store, table) if entry.runs]
+    titles = {entry.method for entry in entries}
+    methods = list(dict.fromkeys(method_of(entry.method) for entry in entries))
+    figure = _new_figure(12.5, 4.2)
+    left, right = figure.subplots(1, 2)
+    for metric, ax in (("ARI", left), ("noise recall", right), ("noise precision", right)):
+        for place, method in enumerate(methods):
+            endings = ("_links", "_1nn", "") if metric == "ARI" else ("",)
+            title = next(f"{method}{ending}" for ending in endings if f"{method}{ending}" in titles)
+            chosen = [entry for entry in entries if (entry.metric, entry.method) == (metric, title)]
+            if not chosen:
+                continue
+            x = np.array([float(entry.dataset.rsplit("_", 1)[1]) for entry in chosen])
+            name = _SETTINGS_OF.get(method, method)
+            name += "" if metric == "ARI" else f", {metric.removeprefix('noise ')}"
+            _line(ax, x, chosen, name, f"C{place % 10}", dashed=metric == "noise precision")
+    left.set(xlabel=label, ylabel="ARI of the points that are not noise (%)", ylim=(-5, 105))
+    right.set(xlabel=label, ylabel="true noise found (%)", ylim=(-5, 105))
+    for ax in (left, right):
+        if log:
+            ax.set_xscale("log")
+        if ax.lines:
+            ax.legend(fontsize="small", frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    _tell_seeds(figure, entries)
+    return figure
 
 
 def _tell_seeds(figure: Figure, entries: list[Entry], what: str = "Mean and deviation") -> None:
@@ -166,39 +149,26 @@ def _caption(figure: Figure, text: str) -> None:
     figure.supxlabel(text, fontsize="small", color="dimgray")
 
 
-def _draw_ablation(table: str, label: str) -> Callable[[RunStore, str], Figure]:
+def _draw_ablation(table: str, label: str, store: RunStore, device: str) -> Figure:
     """Our curves beside the published ones, a panel a metric."""
-
-    def draw(store: RunStore, device: str) -> Figure:
-        from matplotlib.figure import Figure
-
-        columns = {column.title for column in TABLES[table].columns}
-        entries = [entry for entry in _entries(store, table) if entry.method in columns]
-        metrics = ("ARI", "NMI", "noise", "k")
-        figure = Figure(figsize=(12.0, 3.4), layout="constrained")
-        for metric, ax in zip(metrics, figure.subplots(1, len(metrics)), strict=True):
-            for place, dataset in enumerate(dict.fromkeys(entry.dataset for entry in entries)):
-                chosen = [entry for entry in entries if (entry.dataset, entry.metric) == (dataset, metric)]
-                x = np.array([float(entry.method.split("=")[1]) for entry in chosen])
-                _line(ax, x, chosen, dataset, colour=f"C{place}")
-                _line(ax, x, chosen, f"{dataset}, published", colour=f"C{place}", dashed=True, published=True)
-            ax.set(xlabel=label, title=metric if metric == "k" else f"{metric} (%)")
-        ax.legend(fontsize="x-small", frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
-        _tell_seeds(figure, entries)
-        return figure
-
-    return draw
+    columns = {column.title for column in TABLES[table].columns}
+    entries = [entry for entry in _entries(store, table) if entry.method in columns]
+    metrics = ("ARI", "NMI", "noise", "k")
+    figure = _new_figure(12.0, 3.4)
+    for metric, ax in zip(metrics, figure.subplots(1, len(metrics)), strict=True):
+        for place, dataset in enumerate(dict.fromkeys(entry.dataset for entry in entries)):
+            chosen = [entry for entry in entries if (entry.dataset, entry.metric) == (dataset, metric)]
+            x = np.array([float(entry.method.split("=")[1]) for entry in chosen])
+            _line(ax, x, chosen, dataset, f"C{place}", dashed=False)
+            _line(ax, x, chosen, f"{dataset}, published", f"C{place}", dashed=True, published=True)
+        ax.set(xlabel=label, title=metric if metric == "k" else f"{metric} (%)")
+    ax.legend(fontsize="x-small", frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    _tell_seeds(figure, entries)
+    return figure
 
 
 def _line(
-    ax: Any,
-    x: FloatArray,
-    entries: list[Entry],
-    label: str,
-    *,
-    colour: str | None = None,
-    dashed: bool = False,
-    published: bool = False,
+    ax: Any, x: FloatArray, entries: list[Entry], label: str, colour: str, dashed: bool, published: bool = False
 ) -> None:
     mean = np.array([entry.published_mean if published else entry.mean for entry in entries])
     std = np.array([entry.published_std if published else entry.std for entry in entries])
@@ -210,12 +180,10 @@ def _line(
 
 def _draw_losses(store: RunStore, device: str) -> Figure:
     """The loss ablation as bars, published means as marks on them."""
-    from matplotlib.figure import Figure
-
     entries = _entries(store, "ablation_loss")
     datasets = list(dict.fromkeys(entry.dataset for entry in entries))
     losses = list(dict.fromkeys(entry.method for entry in entries))
-    figure = Figure(figsize=(max(6.0, 1.1 * len(datasets) + 2.0), 7.0), layout="constrained")
+    figure = _new_figure(max(6.0, 1.1 * len(datasets) + 2.0), 7.0)
     for metric, ax in zip(("ARI", "NMI", "DCSI"), figure.subplots(3, 1, sharex=True), strict=True):
         for place, loss in enumerate(losses):
             found = {e.dataset: e for e in entries if (e.metric, e.method) == (metric, loss)}
@@ -233,8 +201,6 @@ def _draw_losses(store: RunStore, device: str) -> Figure:
 
 def _draw_har(store: RunStore, device: str) -> Figure:
     """The confusion matrix of HAR: clusters that SHADE found against activities, a panel for each of its settings."""
-    from matplotlib.figure import Figure
-
     from shade import plots
 
     for dataset in ("har", "har_recomputed"):
@@ -243,7 +209,7 @@ def _draw_har(store: RunStore, device: str) -> Figure:
         runs = [run for run in first.values() if run is not None]
         if runs:
             truth: AnyArray = load_samples(dataset).y
-            figure = Figure(figsize=(6.5 * len(runs), 4.8), layout="constrained")
+            figure = _new_figure(6.5 * len(runs), 4.8)
             for ax, run in zip(np.atleast_1d(figure.subplots(1, len(runs))), runs, strict=True):
                 plots.plot_confusion(truth, unpack_labels(run.labels or b""), ax=ax, truth_names=HAR_NAMES)
                 ari = f"ARI {100 * (run.ari_assigned or 0.0):.1f} with noise in clusters"
@@ -275,13 +241,11 @@ _DOTS: dict[str, dict[str, Any]] = {
 
 def _draw_suite(store: RunStore, device: str) -> Figure:
     """A dot per dataset and method, the shapes in a panel of their own."""
-    from matplotlib.figure import Figure
-
     entries = [entry for entry in _entries(store, "suite") if entry.runs and entry.method in _DOTS]
     names = list(dict.fromkeys(entry.dataset for entry in entries))
     panels = [[name for name in names if (kind_of(name) == SHAPES) == shapes] for shapes in (False, True)]
     panels = [panel for panel in panels if panel]
-    figure = Figure(figsize=(6.8 * len(panels), 1.8 + 0.36 * max(map(len, panels))), layout="constrained")
+    figure = _new_figure(6.8 * len(panels), 1.8 + 0.36 * max(map(len, panels)))
     for ax, panel in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
         for place, (method, style) in enumerate(_DOTS.items()):
             found = [entry for entry in entries if entry.method == method and entry.dataset in panel]
@@ -313,10 +277,10 @@ def _entries(store: RunStore, table: str) -> list[Entry]:
 FIGURES: dict[str, Callable[[RunStore, str], Figure]] = {
     "1": _draw_embeddings,
     "2": _draw_reachability,
-    "noise": _draw_sweep("noise_sweep", "share of noise", log=False),
-    "dimensions": _draw_sweep("dimension_sweep", "features", log=True),
-    "mu": _draw_ablation("ablation_mu", "mu"),
-    "batch_size": _draw_ablation("ablation_batch_size", "batch size"),
+    "noise": partial(_draw_sweep, "noise_sweep", "share of noise", False),
+    "dimensions": partial(_draw_sweep, "dimension_sweep", "features", True),
+    "mu": partial(_draw_ablation, "ablation_mu", "mu"),
+    "batch_size": partial(_draw_ablation, "ablation_batch_size", "batch size"),
     "loss": _draw_losses,
     "har": _draw_har,
     "suite": _draw_suite,

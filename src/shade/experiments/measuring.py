@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import contextlib
 import platform
+import re
 import resource
 import sys
 import time
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from json import dumps
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from shade import __version__
 from shade._base.arrays import IntArray
+from shade._base.extras import installed_versions
+from shade._base.parallel import resolve_device
 from shade.density.dc_tree import DCTree
 from shade.experiments.baselines import MIN_POINTS
 from shade.experiments.methods import Method, Outcome, code_of, run_method
@@ -29,26 +32,41 @@ _PACKAGES = ("torch", "numpy", "scipy", "scikit-learn", "numba", "clustpy", "uma
 _STATUS = Path("/proc/self/status")
 
 
-def measure_run(
-    table: str, dataset: str, method: Method, seed: int, device: str, folder: str | None, n_jobs: int | None
-) -> Run:
+@dataclass(frozen=True)
+class Plan:
+    """A run to come."""
+
+    table: str
+    dataset: str
+    method: Method
+    seed: int
+
+    def report(self, **found: Any) -> Run:
+        """The run, with what was found."""
+        method = self.method
+        what = (self.table, self.dataset, method.name, method.as_json, method.key, self.seed)
+        return Run(*what, code=code_of(method.name), **found)
+
+
+def measure_run(plan: Plan, device: str, folder: str | None, n_jobs: int | None) -> Run:
     """Run a method once; whatever it raises becomes the failure of the run."""
-    what = {"table": table, "dataset": dataset, "method": method.name, "parameters": method.as_json, "key": method.key}
-    facts: dict[str, object] = {**what, "seed": seed, "versions": _versions(), "code": code_of(method.name)}
+    versions = {"shade": __version__, "python": platform.python_version(), **installed_versions(_PACKAGES)}
+    facts: dict[str, object] = {"versions": dumps(versions)}
     started = time.perf_counter()
     try:
-        samples = load_samples(dataset, folder)
+        samples = load_samples(plan.dataset, folder)
         facts["device"] = _name_device(device)
-        watch = _MemoryWatch()
+        _forget_peaks()
         started = time.perf_counter()
-        outcome = run_method(method, samples, seed, device, n_jobs)
-        facts |= {"seconds": time.perf_counter() - started, **watch.read()}
+        outcome = run_method(plan.method, samples, plan.seed, device, n_jobs)
+        facts |= {"seconds": time.perf_counter() - started, "peak_megabytes": _high_water_mark()}
+        facts["device_megabytes"] = None if (cuda := _cuda()) is None else cuda.max_memory_allocated() / 2**20
         # The index is told for one density, so that runs with different ones can be compared.
-        same = method.parameters.get("min_samples", MIN_POINTS) == MIN_POINTS
+        same = plan.method.parameters.get("min_samples", MIN_POINTS) == MIN_POINTS
         facts |= _measure(samples, outcome, outcome.tree if same else None)
     except Exception as error:  # a baseline may fail in any way; that it did is a result
         facts |= {"failure": f"{type(error).__name__}: {error}", "seconds": time.perf_counter() - started}
-    return Run(**facts, finished=datetime.now(UTC).isoformat(timespec="seconds"))  # type: ignore[arg-type]
+    return plan.report(**facts, finished=datetime.now(UTC).isoformat(timespec="seconds"))
 
 
 def _measure(samples: BenchmarkSamples, outcome: Outcome, tree: DCTree | None) -> dict[str, object]:
@@ -74,52 +92,29 @@ def _agree(samples: BenchmarkSamples, labels: IntArray, assigned: IntArray) -> A
     return max(found, key=lambda agreement: agreement.ari_1nn)
 
 
-class _MemoryWatch:
-    """The largest memory from now on, of this process and on CUDA."""
+def _cuda() -> Any:
+    torch = sys.modules.get("torch")
+    return torch.cuda if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized() else None
 
-    def __init__(self) -> None:
-        # On Linux the high-water mark can be taken back, so that a worker's earlier runs do not count.
-        with contextlib.suppress(OSError):
-            Path("/proc/self/clear_refs").write_text("5")
-        if self._cuda is not None:
-            self._cuda.reset_peak_memory_stats()
 
-    @property
-    def _cuda(self):  # type: ignore[no-untyped-def]
-        torch = sys.modules.get("torch")
-        return torch.cuda if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized() else None
-
-    def read(self) -> dict[str, float | None]:
-        """Megabytes on host and device."""
-        cuda = self._cuda
-        device = cuda.max_memory_allocated() / 2**20 if cuda is not None else None
-        return {"peak_megabytes": _high_water_mark(), "device_megabytes": device}
+def _forget_peaks() -> None:
+    """Measure the largest memory from now on, of this process and on CUDA."""
+    # On Linux the high-water mark can be taken back, so that a worker's earlier runs do not count.
+    with contextlib.suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+    if (cuda := _cuda()) is not None:
+        cuda.reset_peak_memory_stats()
 
 
 def _high_water_mark() -> float:
-    try:
-        for line in _STATUS.read_text().splitlines():
-            if line.startswith("VmHWM:"):
-                return float(line.split()[1]) / 1024.0
-    except OSError:
-        pass
+    with contextlib.suppress(OSError):
+        if found := re.search(r"VmHWM:\s*(\d+)", _STATUS.read_text()):
+            return int(found[1]) / 1024.0
     unit = 2**20 if sys.platform == "darwin" else 2**10
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
 
 
-def _versions() -> str:
-    found = {"shade": __version__, "python": platform.python_version()}
-    for package in _PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return dumps(found)
-
-
 def _name_device(device: str) -> str:
-    from shade._base.parallel import resolve_device
-
     resolved = resolve_device(device)
     if resolved.type == "cuda":
         import torch

@@ -103,25 +103,22 @@ def shorten(method: Method, epochs: int) -> Method:
     return Method(method.name, {**method.parameters, **dict.fromkeys(names, epochs)})
 
 
-def _shade(settings: Mapping[str, Any], *, links: bool = False) -> Recipe:
-    """SHADE, its noise put into the nearest cluster of the data, or over links as `assign_noise` does unasked."""
+def _run_shade(
+    settings: Mapping[str, Any], links: bool,
+    samples: BenchmarkSamples, parameters: Mapping[str, Any], seed: int, device: str, n_jobs: int | None,
+) -> Outcome:  # fmt: skip
+    """SHADE, its noise put into the nearest cluster of the data, or over links as `assign_noise` does by default."""
+    from shade.estimators.shade import SHADE
 
-    def run(
-        samples: BenchmarkSamples, parameters: Mapping[str, Any], seed: int, device: str, n_jobs: int | None
-    ) -> Outcome:
-        from shade.estimators.shade import SHADE
-
-        chosen = {**settings, "standardize": samples.standardize, **parameters}
-        model = SHADE(**chosen, random_state=seed, device=device, n_jobs=n_jobs)
-        X = samples.channels_first if model.network == "conv" else samples.rows
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ShadeWarning)  # much noise is a figure here
-            model.fit(X)
-        nearest = partial(model.assign_noise, "nearest", X)
-        assigned = model.assign_noise() if links else nearest()
-        return Outcome(model.labels_, assigned, model.embedding_, model.dc_tree_, nearest if links else None)
-
-    return Recipe(run, own=True)
+    chosen = {**settings, "standardize": samples.standardize, **parameters}
+    model = SHADE(**chosen, random_state=seed, device=device, n_jobs=n_jobs)
+    X = samples.channels_first if model.network == "conv" else samples.rows
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ShadeWarning)  # much noise is a figure here
+        model.fit(X)
+    nearest = partial(model.assign_noise, "nearest", X)
+    assigned = model.assign_noise() if links else nearest()
+    return Outcome(model.labels_, assigned, model.embedding_, model.dc_tree_, nearest if links else None)
 
 
 def _cluster_tree(
@@ -153,19 +150,19 @@ def _baseline(baseline: Baseline, *, random: bool = True, own: bool = False, noi
 #: cluster in the data for the former: with the embedding in its place, the published NMI after that step is not met.
 #: The latter has figures of both, that and the links of its spanning trees.
 METHODS: dict[str, Recipe] = {
-    "SHADE": _shade(PAPER),
-    "default": _shade({}, links=True),
-    "autoencoder": _shade({**PAPER, "density_weight": 0.0}),
-    **{name: _baseline(run_clustpy(name)) for name in ("DDC", "DipDECK", "DipEncoder", "DCN", "DEC", "IDEC")},
-    "ClustPy SHADE": _baseline(run_clustpy("SHADE")),
-    "HDBSCAN": _baseline(run_hdbscan("data"), random=False),
-    "PCA HDBSCAN": _baseline(run_hdbscan("PCA"), random=False),
-    "UMAP HDBSCAN": _baseline(run_hdbscan("UMAP")),
+    "SHADE": Recipe(partial(_run_shade, PAPER, False), own=True),
+    "default": Recipe(partial(_run_shade, {}, True), own=True),
+    "autoencoder": Recipe(partial(_run_shade, {**PAPER, "density_weight": 0.0}, False), own=True),
+    **{name: _baseline(partial(run_clustpy, name)) for name in ("DDC", "DipDECK", "DipEncoder", "DCN", "DEC", "IDEC")},
+    "ClustPy SHADE": _baseline(partial(run_clustpy, "SHADE")),
+    "HDBSCAN": _baseline(partial(run_hdbscan, "data", False), random=False),
+    "PCA HDBSCAN": _baseline(partial(run_hdbscan, "PCA", False), random=False),
+    "UMAP HDBSCAN": _baseline(partial(run_hdbscan, "UMAP", False)),
     "DCTreeClustering": _baseline(_cluster_tree, random=False, own=True),
-    "suite HDBSCAN": _baseline(run_hdbscan("data", suite=True), random=False),
-    "suite UMAP HDBSCAN": _baseline(run_hdbscan("UMAP", suite=True), noise="data"),
-    "PLSCAN": _baseline(run_peer("PLSCAN"), random=False),
-    **{name: _baseline(run_peer(name)) for name in ("EVoC", "Leiden", "k-means")},
+    "suite HDBSCAN": _baseline(partial(run_hdbscan, "data", True), random=False),
+    "suite UMAP HDBSCAN": _baseline(partial(run_hdbscan, "UMAP", True), noise="data"),
+    "PLSCAN": _baseline(partial(run_peer, "PLSCAN"), random=False),
+    **{name: _baseline(partial(run_peer, name)) for name in ("EVoC", "Leiden", "k-means")},
 }
 
 #: The parameters that say how long a method trains.

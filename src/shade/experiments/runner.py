@@ -10,34 +10,18 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from shade._base.errors import ShadeError
 from shade._base.parallel import count_threads
-from shade.experiments.measuring import measure_run
+from shade.experiments.measuring import Plan, measure_run
 from shade.experiments.methods import METHODS, Method, code_of
 from shade.experiments.samples import cost_of
 from shade.experiments.store import Run, RunStore
 from shade.experiments.tables import datasets_of, methods_of
 
-Report = Callable[[str], None]
-
-
-@dataclass(frozen=True)
-class Plan:
-    """A run to come."""
-
-    table: str
-    dataset: str
-    method: Method
-    seed: int
-
-    @property
-    def identity(self) -> tuple[str, str, str, str, int]:
-        """The identity its row will have."""
-        return self.table, self.dataset, self.method.name, self.method.key, self.seed
+Report = Callable[[str], object]
 
 
 def plan_runs(table: str, datasets: Iterable[str], methods: Iterable[Method], seeds: int | Iterable[int]) -> list[Plan]:
@@ -98,7 +82,7 @@ def run_experiments(
     -------
     RunStore
     """
-    say = report or _write_line
+    say = report or (lambda line: sys.stderr.write(f"{line}\n"))
     store = RunStore(database)
     plans = plan_runs(table, datasets or datasets_of(table, folder), methods_of(table, methods or ()), seeds)
     done = {
@@ -106,7 +90,7 @@ def run_experiments(
         for run in store.runs(table)
         if not (run.failure and retry_failed) and not (rerun_changed and run.code != code_of(run.method))
     }
-    left = [plan for plan in plans if plan.identity not in done]
+    left = [plan for plan in plans if plan.report().identity not in done]
     say(f"{table}: {len(plans)} runs, {len(plans) - len(left)} of them stored already in {store.path}")
     progress = _Progress(left, folder)
 
@@ -117,7 +101,7 @@ def run_experiments(
     where = None if folder is None else str(folder)
     if jobs == 0:
         for plan in left:
-            keep(measure_run(plan.table, plan.dataset, plan.method, plan.seed, device, where, None))
+            keep(measure_run(plan, device, where, None))
     elif left:
         _run_in_workers(left, device, min(jobs, len(left)), where, keep)
     return store
@@ -131,19 +115,14 @@ def _run_in_workers(plans: list[Plan], device: str, jobs: int, folder: str | Non
     try:
         for worker in workers:
             worker.start(waiting.pop())
-        while any(worker.plan for worker in workers):
-            ready = wait([worker.connection for worker in workers if worker.plan])
-            for place, worker in enumerate(workers):
-                if worker.plan is None or worker.connection not in ready:
-                    continue
-                run = worker.collect()
-                if run is None:
-                    continue
-                keep(run)
-                if worker.dead:
-                    workers[place] = worker = _Worker(device, folder, threads)  # noqa: PLW2901
-                if waiting:
-                    worker.start(waiting.pop())
+        while busy := [worker for worker in workers if worker.plan]:
+            ready = wait([worker.connection for worker in busy])
+            for worker in busy:
+                run = worker.collect() if worker.connection in ready else None
+                if run is not None:
+                    keep(run)
+                    if waiting:
+                        worker.start(waiting.pop())
     finally:
         for worker in workers:
             worker.stop()
@@ -153,17 +132,23 @@ class _Worker:
     """A process that runs one plan after the other, and the plan it is at."""
 
     def __init__(self, device: str, folder: str | None, threads: int) -> None:
+        self.settings = device, folder, threads
+        self.plan: Plan | None = None
+        self._begin()
+
+    def _begin(self) -> None:
         context = multiprocessing.get_context("spawn")  # CUDA and thread pools do not survive a fork
         self.connection, theirs = context.Pipe()
-        self.process = context.Process(target=_work, args=(theirs, device, folder, threads, os.getpid()), daemon=True)
+        self.process = context.Process(target=_work, args=(theirs, *self.settings, os.getpid()), daemon=True)
         self.process.start()
         theirs.close()
-        self.plan: Plan | None = None
         self.ready = False
         self.dead = False
 
     def start(self, plan: Plan) -> None:
-        """Begin a run."""
+        """Begin a run, in a new process if the one before died."""
+        if self.dead:
+            self._begin()
         self.plan = plan
         with contextlib.suppress(OSError):  # where it died between runs, collecting will tell
             self.connection.send(plan)
@@ -191,9 +176,7 @@ class _Worker:
             )
         if self.plan is None:
             raise ShadeError(f"A worker process died between two runs (exit code {code}).")
-        method = self.plan.method
-        what = (self.plan.table, self.plan.dataset, method.name, method.as_json, method.key, self.plan.seed)
-        return Run(*what, failure=f"The process died with exit code {code}.", code=code_of(method.name))
+        return self.plan.report(failure=f"The process died with exit code {code}.")
 
     def stop(self) -> None:
         """End the process; a run in flight is lost."""
@@ -205,17 +188,20 @@ class _Worker:
 
 def _work(connection: Connection[Any, Any], device: str, folder: str | None, threads: int, parent: int) -> None:
     """What a worker does until its connection closes."""
+    import torch
+    from threadpoolctl import threadpool_limits
+
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what a Ctrl-C means
     threading.Thread(target=_die_with, args=(parent,), daemon=True).start()
-    _limit_threads(threads)
+    torch.set_num_threads(threads)
+    threadpool_limits(threads)
     connection.send(None)  # up, and able to run
     while True:
         try:
             plan: Plan = connection.recv()
         except (EOFError, KeyboardInterrupt):
             return
-        run = measure_run(plan.table, plan.dataset, plan.method, plan.seed, device, folder, threads)
-        connection.send(run)
+        connection.send(measure_run(plan, device, folder, threads))
 
 
 def _die_with(parent: int) -> None:
@@ -223,14 +209,6 @@ def _die_with(parent: int) -> None:
     while os.getppid() == parent:
         time.sleep(0.5)
     os._exit(1)
-
-
-def _limit_threads(threads: int) -> None:
-    import torch
-    from threadpoolctl import threadpool_limits
-
-    torch.set_num_threads(threads)
-    threadpool_limits(threads)
 
 
 class _Progress:
@@ -270,8 +248,3 @@ def _duration(seconds: float) -> str:
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
-
-
-def _write_line(line: str) -> None:
-    sys.stderr.write(line + "\n")
-    sys.stderr.flush()

@@ -105,7 +105,7 @@ class RunStore:
 
     def add(self, run: Run) -> None:
         """Write a run, in place of an earlier one of the same identity; it is on the disk when this returns."""
-        values = [_to_sqlite(getattr(run, name)) for name in _COLUMNS]
+        values = [getattr(run, name) for name in _COLUMNS]  # SQLite stores NaN as missing
         marks = ", ".join("?" * len(values))
         with closing(self._connect()) as connection, connection:
             for name in _COLUMNS.keys() - set(_columns_in(connection)):
@@ -159,8 +159,3 @@ def pack_labels(labels: IntArray) -> bytes:
 def unpack_labels(packed: bytes) -> IntArray:
     """Labels as they were."""
     return np.frombuffer(zlib.decompress(packed), "<i4").astype(np.int64)
-
-
-def _to_sqlite(value: Any) -> Any:
-    """SQLite has no NaN: what is not a number is missing."""
-    return None if isinstance(value, float) and np.isnan(value) else value

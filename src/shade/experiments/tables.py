@@ -6,8 +6,8 @@ import csv
 import io
 import json
 import os
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterable
+from dataclasses import astuple, dataclass, fields, replace
 from functools import cache
 from importlib.resources import files
 
@@ -16,15 +16,7 @@ import numpy as np
 from shade._base.errors import ShadeError
 from shade.data import DATASETS
 from shade.experiments.methods import Method, code_of
-from shade.experiments.samples import (
-    DIMENSION_SWEEP,
-    NOISE_SWEEP,
-    SHAPES,
-    SUITE,
-    is_at_hand,
-    kind_of,
-    suite_datasets,
-)
+from shade.experiments.samples import DIMENSION_SWEEP, NOISE_SWEEP, SHAPES, SUITE, is_at_hand, kind_of, suite_datasets
 from shade.experiments.store import Run, RunStore, unpack_labels
 
 FORMATS = ("text", "markdown", "csv")
@@ -226,8 +218,7 @@ def method_of(title: str) -> str:
 
 
 def _summarize(table: str, dataset: str, metric: str, column: Column, runs: list[Run]) -> Entry:
-    read = _reader_of(metric, column)
-    values = [value for run in runs if not run.failure and (value := read(run)) is not None]
+    values = [value for run in runs if not run.failure and (value := _read(run, metric, column.noise)) is not None]
     mean, std = (float(np.mean(values)), float(np.std(values))) if values else (np.nan, np.nan)
     published = _published().get((table, dataset, metric, column.title), (np.nan, np.nan))
     failures = sum(bool(run.failure) for run in runs)
@@ -235,27 +226,15 @@ def _summarize(table: str, dataset: str, metric: str, column: Column, runs: list
     return Entry(table, dataset, metric, column.title, mean, std, len(values), failures, *published, changed)
 
 
-def _reader_of(metric: str, column: Column) -> Callable[[Run], float | None]:
-    """How a metric is read off a run, in percent but for the number of clusters."""
-    names = {
-        "ARI": f"ari{column.noise}",
-        "NMI": f"nmi{column.noise}",
-        "DCSI": "dcsi",
-        "k": "n_clusters",
-        "noise": "noise_share",
-    }
-    name = names.get(metric, metric.replace(" ", "_"))
-    if metric.startswith("noise") and column.noise:
-        return lambda run: None  # told once a method, beside the figures of the points that are not noise
-    scale = 1.0 if metric == "k" else 100.0
-
-    def read(run: Run) -> float | None:
-        if column.noise == "_1nn" and run.ari_1nn is None and run.ari_links is not None:
-            return None  # stored before figures of both were taken
-        value = getattr(run, name)
-        return None if value is None else scale * float(value)
-
-    return read
+def _read(run: Run, metric: str, noise: str) -> float | None:
+    """A metric of a run, in percent but for the number of clusters."""
+    if metric.startswith("noise") and noise:
+        return None  # told once a method, beside the figures of the points that are not noise
+    if noise == "_1nn" and run.ari_1nn is None and run.ari_links is not None:
+        return None  # stored before figures of both were taken
+    names = {"ARI": f"ari{noise}", "NMI": f"nmi{noise}", "k": "n_clusters", "noise": "noise_share"}
+    value = getattr(run, names.get(metric, metric.lower().replace(" ", "_")))
+    return None if value is None else (1.0 if metric == "k" else 100.0) * float(value)
 
 
 def format_table(entries: list[Entry], kind: str = "text") -> str:
@@ -388,12 +367,8 @@ def _as_markdown(heading: list[str], lines: list[list[str]]) -> str:
 def _as_csv(entries: list[Entry]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    names = [field.name for field in fields(Entry)]
-    writer.writerow([*names, "differs"])
+    writer.writerow([*(field.name for field in fields(Entry)), "differs"])
     for entry in entries:
-        values = [getattr(entry, name) for name in names]
-        rounded = [
-            "" if isinstance(v, float) and np.isnan(v) else round(v, 4) if isinstance(v, float) else v for v in values
-        ]
-        writer.writerow([*rounded, entry.differs])
+        rounded = [round(value, 4) if isinstance(value, float) else value for value in astuple(entry)]
+        writer.writerow(["" if str(value) == "nan" else value for value in (*rounded, entry.differs)])
     return text.getvalue()

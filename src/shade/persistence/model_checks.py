@@ -22,6 +22,7 @@ from shade.clustering.clustering import Clustering
 from shade.clustering.rule import ClusterRule
 from shade.clustering.selection import FlatClustering, find_branches
 from shade.persistence.model_file import ModelContents
+from shade.training.checkpoints import part_of
 
 MOST_FEATURES = 1 << 24  # of one sample, where no weights tell how many there are
 MOST_PROBES = 64
@@ -244,8 +245,3 @@ def _check_clustering(clustering: dict[str, AnyArray], n: int) -> None:
 def _require(right: bool | BoolArray, problem: str) -> None:
     if not np.all(right):
         raise ModelFileError(f"The contents of the model file do not fit together: {problem}.")
-
-
-def part_of(values: Mapping[str, Any], prefix: str) -> dict[str, Any]:
-    """The values whose names begin with a prefix, by the rest of the name."""
-    return {name.removeprefix(prefix): value for name, value in values.items() if name.startswith(prefix)}

@@ -16,9 +16,10 @@ from shade.clustering.clustering import Clustering, Shown
 from shade.clustering.selection import FlatClustering
 from shade.data.standardize import Standardizer
 from shade.density.dc_tree import DCTree
-from shade.persistence.model_checks import ESTIMATORS, check_clusters, check_contents, check_points, part_of, rule_of
+from shade.persistence.model_checks import ESTIMATORS, check_clusters, check_contents, check_points, rule_of
 from shade.persistence.model_file import ModelContents
 from shade.training.autoencoders import outline_network, shape_for_network
+from shade.training.checkpoints import part_of
 from shade.training.inference import encode_rows
 
 SAME = 1e-6  # relative: rows are embedded in double precision and rounded to single

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import base64
 import platform
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from importlib.metadata import PackageNotFoundError, version
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +13,7 @@ import numpy as np
 
 from shade import __version__
 from shade._base.arrays import AnyArray, FloatArray, IntArray
+from shade._base.extras import installed_versions
 from shade.clustering.clustering import finish
 from shade.clustering.selection import FlatClustering, select_each_number, total_stabilities
 from shade.clustering.structure_tree import StructureTree
@@ -184,7 +183,7 @@ def describe_run(model: Any, samples: KnownSamples) -> dict[str, Any]:
         "parameters": {name: shorten(str(value), 200) for name, value in given.items()},
         "source": samples.source,
         "notes": samples.notes,
-        "versions": {"shade": __version__, "python": platform.python_version(), **_versions(PACKAGES)},
+        "versions": {"shade": __version__, "python": platform.python_version(), **installed_versions(PACKAGES)},
     }
 
 
@@ -209,15 +208,6 @@ def _pack_outside(labels: IntArray, n_clusters: int) -> dict[str, Any]:
     if n_clusters <= NARROW:
         return {"outside": pack(np.where(labels < 0, NARROW, labels), np.uint8), "narrow": True}
     return {"outside": pack(labels, np.int32), "narrow": False}
-
-
-def _versions(names: Iterable[str]) -> dict[str, str]:
-    """The versions of those packages that are installed."""
-    found = {}
-    for name in names:
-        with suppress(PackageNotFoundError):
-            found[name] = version(name)
-    return found
 
 
 def _thumbnails(images: AnyArray, clusters: ClusterTable, order: IntArray) -> dict[str, Any]:

@@ -75,9 +75,7 @@ def draw_structure_tree(tree: StructureTree, low: float, high: float, log: bool,
     edges = (tree.merges.start[nodes], tree.merges.stop[nodes], bottom, top)
     candidates = ColumnDataSource(dict(zip(box, edges, strict=True)), name="candidates")
     chosen = ColumnDataSource({name: [] for name in (*box, "colour", "alpha")}, name="chosen")
-    plot = _new_figure(
-        "tree", 230, x_range=x_range, y_range=Range1d(low, high), y_axis_type="log" if log else "linear",
-    )  # fmt: skip
+    plot = _new_figure("tree", 230, x_range=x_range, y_range=Range1d(low, high), y_axis_type="log" if log else "linear")
     grey = {"fill_color": "#888888", "fill_alpha": 0.07, "line_color": "#888888", "line_alpha": 0.7, "line_width": 0.7}
     plot.quad(**box, source=candidates, **grey)
     plot.quad(**box, source=chosen, fill_color="colour", fill_alpha="alpha", line_color="colour")

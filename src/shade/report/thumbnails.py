@@ -33,10 +33,11 @@ def make_sheet(
         columns = max(1, int(np.sqrt(len(rows) * cell[1] / cell[0])))
         sheet = _paste(images, rows, cell, columns, low, high)
         for quality in (SHARPEST, 50, ROUGHEST):
-            encoded = _encode(sheet, quality)
-            if len(encoded) <= most_bytes:
+            encoded = io.BytesIO()
+            sheet.save(encoded, "WEBP", quality=quality, method=2)
+            if encoded.tell() <= most_bytes:
                 size = {"width": cell[0], "height": cell[1], "columns": columns}
-                return {"source": base64.b64encode(encoded).decode(), **size, "rows": rows.tolist()}
+                return {"source": base64.b64encode(encoded.getvalue()).decode(), **size, "rows": rows.tolist()}
         area /= 2
 
 
@@ -61,9 +62,3 @@ def _paste(
         thumbnail = Image.fromarray(np.ascontiguousarray(values, np.uint8), mode).resize(cell, Image.Resampling.BOX)
         sheet.paste(thumbnail, (place % columns * width, place // columns * height))
     return sheet
-
-
-def _encode(sheet: Image.Image, quality: int) -> bytes:
-    target = io.BytesIO()
-    sheet.save(target, "WEBP", quality=quality, method=2)
-    return target.getvalue()

@@ -6,15 +6,6 @@ from shade.training.inference import decode_rows, encode_rows
 from shade.training.trainer import Trainer, TrainResult, TrainSettings
 
 __all__ = [
-    "Autoencoder",
-    "Callback",
-    "ConvolutionalAutoencoder",
-    "EarlyStopping",
-    "FeedForwardAutoencoder",
-    "TrainResult",
-    "TrainSettings",
-    "Trainer",
-    "build_network",
-    "decode_rows",
-    "encode_rows",
-]
+    "Autoencoder", "Callback", "ConvolutionalAutoencoder", "EarlyStopping", "FeedForwardAutoencoder", "TrainResult",
+    "TrainSettings", "Trainer", "build_network", "decode_rows", "encode_rows",
+]  # fmt: skip

@@ -111,11 +111,10 @@ def build_network(
     of an ensemble need.
     """
     module = outline_network(network, sample_shape, embedding_size)
-    if isinstance(network, nn.Module):
-        if fresh:
-            _draw_own_weights(module, generator)
-        return module
-    _draw_weights(module, generator)
+    if not isinstance(network, nn.Module):
+        _draw_weights(module, generator)
+    elif fresh:
+        _draw_own_weights(module, generator)
     return module
 
 

@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.progress import Progress
 
 EpochRecord = Mapping[str, float]
@@ -109,8 +110,8 @@ class EpochLines(Callback):
 class SharedBars:
     """Bars of networks that train side by side: shown while any of them trains."""
 
-    def __init__(self, make: Callable[[], Progress]) -> None:
-        self._make = make
+    def __init__(self, console: Console | None = None) -> None:
+        self._console = console
         self._lock = threading.Lock()
         self._training = 0
         self._progress: Progress | None = None
@@ -120,7 +121,7 @@ class SharedBars:
         with self._lock:
             self._training += 1
             if self._progress is None:
-                self._progress = self._make()
+                self._progress = _make_bars(self._console)
                 self._progress.start()
             return partial(self._progress.update, self._progress.add_task(description, total=epochs, losses=""))
 
@@ -136,9 +137,12 @@ class SharedBars:
 class ProgressBar(Callback):
     """A bar with epoch, losses and time left on standard error; silent where that is no terminal."""
 
-    def __init__(self, bars: SharedBars | None = None, name: str = "training") -> None:
-        self._bars = bars or SharedBars(_make_progress)
+    def __init__(
+        self, bars: SharedBars | None = None, name: str = "training", then: Callable[[], None] | None = None
+    ) -> None:
+        self._bars = bars or SharedBars()
         self._name = name
+        self._then = then
         self._update: Callable[..., None] | None = None
 
     def on_train_begin(self, epochs: int) -> None:
@@ -156,10 +160,12 @@ class ProgressBar(Callback):
             self._update(completed=int(record["epoch"]), losses=describe_losses(record))
 
     def on_train_end(self) -> None:
-        """Leave the bar as it is."""
+        """Leave the bar as it is, and go on to what comes then."""
         if self._update is not None:
             self._update = None
             self._bars.leave()
+        if self._then is not None:
+            self._then()
 
     def of_network(self, network: int, networks: int) -> Callback:
         """A bar for each network."""
@@ -182,14 +188,18 @@ def describe_losses(record: EpochRecord) -> str:
     return ", ".join(f"{text} {record[name]:.3g}" for name, text in names.items() if name in record)
 
 
-def _make_progress() -> Progress:
+def _make_bars(console: Console | None) -> Progress:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.table import Column
 
-    console = Console(stderr=True)
+    console = console or Console(stderr=True)
     return Progress(
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[losses]}"),
-        TimeRemainingColumn(), console=console, disable=not console.is_terminal,
+        TextColumn("{task.description}"), BarColumn(bar_width=None), MofNCompleteColumn(),
+        TextColumn("{task.fields[losses]}"),
+        TimeRemainingColumn(compact=True, table_column=Column(min_width=5, no_wrap=True)),
+        TextColumn("left", table_column=Column(min_width=4, no_wrap=True)),
+        console=console, expand=True, disable=not console.is_terminal,
     )  # fmt: skip
 
 

@@ -73,7 +73,6 @@ def plan_fit(rows: Any, memory: object, *, embedding_columns: int, batch_size: i
     if whole <= budget:
         logger.info("Fitting %s in memory: about %s of %s.", what, format_memory(whole), format_memory(budget))
         return FitPlan(None, None, whole)
-    fewer = "Give more, a smaller 'embedding_size', or fit a part of the rows and predict the others."
     if complete_tree:
         raise MemoryBudgetError(
             f"Fitting {what} with tree='complete' takes about {format_memory(whole)}, more than memory={memory!r}, "
@@ -82,7 +81,8 @@ def plan_fit(rows: Any, memory: object, *, embedding_columns: int, batch_size: i
     if clustering + WORKING > budget:
         raise MemoryBudgetError(
             f"Clustering {n:,} embedded rows takes about {format_memory(clustering + WORKING)} "
-            f"({clustering // n} bytes a row), more than memory={memory!r}. {fewer}"
+            f"({clustering // n} bytes a row), more than memory={memory!r}. Give more, a smaller "
+            "'embedding_size', or fit a part of the rows and predict the others."
         )
     room = budget - WORKING - n * ORDER_BYTES
     window_rows = min(n, max(0, room) // (WINDOWS_HELD * 4 * columns))

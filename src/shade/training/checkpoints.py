@@ -9,7 +9,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import InitVar, dataclass, field, replace
 from itertools import count, takewhile
 from pathlib import Path
 from types import FrameType
@@ -37,11 +37,6 @@ class Progress:
     stopped: bool = False
     history: list[dict[str, float]] = field(default_factory=list)
 
-    def begin_epoch(self) -> None:
-        """Count from zero."""
-        self.totals.zero_()
-        self.rows, self.seconds = 0, 0.0
-
 
 @dataclass(frozen=True)
 class TrainState:
@@ -63,14 +58,8 @@ class TrainState:
 
     def describe(self) -> dict[str, Any]:
         """What is no tensor, for JSON."""
-        progress = self.progress
-        return {
-            "rows": progress.rows,
-            "seconds": progress.seconds,
-            "stopped": progress.stopped,
-            "history": progress.history,
-            "epoch_start": self.epoch_start,
-        }
+        progress = {name: getattr(self.progress, name) for name in ("rows", "seconds", "stopped", "history")}
+        return {**progress, "epoch_start": self.epoch_start}
 
     def tensors(self) -> dict[str, torch.Tensor]:
         """What is tensors, by name."""
@@ -83,7 +72,7 @@ class TrainState:
         """Put together what `describe` and `tensors` took apart."""
         epoch_start = description.pop("epoch_start")
         progress = Progress(totals=tensors["totals"], **description)
-        parts = (_part(tensors, f"{name}.") for name in ("network", "optimizer", "generator"))
+        parts = (part_of(tensors, f"{name}.") for name in ("network", "optimizer", "generator"))
         return cls(progress, epoch_start, *parts)
 
 
@@ -117,15 +106,6 @@ class TorchGenerators:
 
 
 @dataclass(frozen=True)
-class Schedule:
-    """Where a checkpoint is kept, and after how many minutes or epochs it is written anew."""
-
-    path: Path
-    minutes: float | None = 10.0
-    epochs: int | None = None
-
-
-@dataclass(frozen=True)
 class Checkpoint:
     """What a file holds: what the training was of (`identity`), and the state of each network so far."""
 
@@ -133,34 +113,33 @@ class Checkpoint:
     states: list[TrainState]
 
 
+@dataclass
 class Checkpoints:
-    """Writes a checkpoint when one is due; `found` is the one that training goes on from.
+    """Writes a checkpoint after so many minutes or epochs; `found` is the one that training goes on from.
 
     Networks that train side by side share it. Of several ranks, which are all in the same state, one writes.
     """
 
-    def __init__(
-        self, schedule: Schedule, identity: dict[str, Any], found: Checkpoint | None = None, *, writes: bool = True
-    ) -> None:
-        self.schedule = schedule
-        self.writes = writes
-        self.identity = identity
-        self.states: dict[int, TrainState] = {} if found is None else dict(enumerate(found.states))
+    path: Path
+    minutes: float | None
+    epochs: int | None
+    identity: dict[str, Any]
+    found: InitVar[Checkpoint | None]
+    writes: bool
+    states: dict[int, TrainState] = field(init=False)
+
+    def __post_init__(self, found: Checkpoint | None) -> None:
+        self.states = {} if found is None else dict(enumerate(found.states))
         self._writing = threading.Lock()
         self._written = time.monotonic()
-
-    def of_member(self, member: int) -> MemberCheckpoints:
-        """The same for one network of an ensemble."""
-        return MemberCheckpoints(self, member)
 
     def due(self, epoch: int | None) -> bool:
         """Whether enough minutes or, at the end of an epoch, epochs have passed."""
         if not self.writes:
             return False
-        minutes, epochs = self.schedule.minutes, self.schedule.epochs
-        if epochs is not None and epoch is not None and epoch % epochs == 0:
+        if self.epochs is not None and epoch is not None and epoch % self.epochs == 0:
             return True
-        return minutes is not None and time.monotonic() - self._written >= 60.0 * minutes
+        return self.minutes is not None and time.monotonic() - self._written >= 60.0 * self.minutes
 
     def keep(self, member: int, state: TrainState) -> None:
         """Take a copy of a network's state for the next write."""
@@ -172,7 +151,7 @@ class Checkpoints:
             if self.writes:
                 # A network that began before one ahead of it did is left out until that one has a state too.
                 begun = [self.states[member] for member in takewhile(self.states.__contains__, count())]
-                write_checkpoint(self.schedule.path, Checkpoint(self.identity, begun))
+                write_checkpoint(self.path, Checkpoint(self.identity, begun))
             self._written = time.monotonic()
 
     def try_to_write(self) -> None:
@@ -182,7 +161,7 @@ class Checkpoints:
         except OSError as error:
             self._written = time.monotonic()  # not again before the time is up
             warnings.warn(
-                f"The checkpoint {self.schedule.path} could not be written: {error.strerror or error}. Training goes "
+                f"The checkpoint {self.path} could not be written: {error.strerror or error}. Training goes "
                 "on; the checkpoint written before is still there.",
                 ShadeWarning,
                 stacklevel=2,
@@ -211,9 +190,9 @@ class MemberCheckpoints:
         try:
             self.checkpoints.write()
         except OSError as error:
-            path = self.checkpoints.schedule.path
             raise CheckpointError(
-                f"The checkpoint {path} cannot be written: {error.strerror or error}. Give another 'checkpoint'."
+                f"The checkpoint {self.checkpoints.path} cannot be written: {error.strerror or error}. Give another "
+                "'checkpoint'."
             ) from error
 
     def offer(self, state: Callable[[], TrainState], *, epoch: int | None, last: bool) -> None:
@@ -286,7 +265,7 @@ def read_checkpoint(path: Path, ranks: Ranks = ALONE) -> Checkpoint:
             f"The checkpoint {path} has format {description['format']!r}, this version of shade reads {FORMAT}."
         )
     states = [
-        TrainState.from_file(values, _part(tensors, f"{member}."))
+        TrainState.from_file(values, part_of(tensors, f"{member}."))
         for member, values in enumerate(description["states"])
     ]
     return Checkpoint(description["identity"], states)
@@ -298,5 +277,6 @@ def _copy_tensors(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor
     }
 
 
-def _part(values: Mapping[str, torch.Tensor], prefix: str) -> dict[str, torch.Tensor]:
+def part_of(values: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+    """The values whose names begin with a prefix, by the rest of the name."""
     return {name.removeprefix(prefix): value for name, value in values.items() if name.startswith(prefix)}

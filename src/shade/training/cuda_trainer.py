@@ -168,7 +168,7 @@ class CudaTrainer(Trainer):
 
     def _capture(self, step: Callable[[], None], group: BatchGroup) -> Callable[[], None]:
         """Record the step as a graph; a network that cannot be recorded is trained step by step instead."""
-        before = self._save_state()
+        before = [tensor.clone() for tensor in self._tensors()]
         generator = torch.cuda.get_rng_state(self.samples.device)
         here = torch.cuda.current_stream()
         try:
@@ -191,9 +191,6 @@ class CudaTrainer(Trainer):
             torch.cuda.set_stream(here)  # torch leaves the stream of a recording that failed in place
             self._restore_state(before)
             torch.cuda.set_rng_state(generator, self.samples.device)  # warming up draws nothing, resumed or not
-
-    def _save_state(self) -> list[torch.Tensor]:
-        return [tensor.clone() for tensor in self._tensors()]
 
     def _restore_state(self, before: list[torch.Tensor]) -> None:
         """Undo the warm-up in place: a graph keeps the addresses. State made by it is as good as zero."""

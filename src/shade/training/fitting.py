@@ -20,7 +20,7 @@ from shade._base.errors import MemoryBudgetError, TrainingError
 from shade._base.parallel import count_threads, run_together, training_threads
 from shade._base.ranks import ALONE, Ranks
 from shade._base.seeds import draw_seed, spawn_seeds
-from shade.data.fingerprint import fingerprint
+from shade.data.row_sources import fingerprint
 from shade.density.dc_tree import DCTree
 from shade.density.search import choose_algorithm
 from shade.density.targets import targets_of_batches, targets_of_tree
@@ -28,8 +28,8 @@ from shade.training import Trainer, TrainResult, TrainSettings, build_network
 from shade.training.batches import batch_starts
 from shade.training.callbacks import Callback
 from shade.training.capacity import FitPlan, plan_fit
-from shade.training.checkpoints import Checkpoints
-from shade.training.group_trainer import GroupTrainer, StreamGroupTrainer
+from shade.training.checkpoints import Checkpoints, MemberCheckpoints
+from shade.training.group_trainer import GroupTrainer
 from shade.training.resume import open_checkpoints
 from shade.training.settling import settle
 from shade.training.stream_trainer import StreamedRows, StreamTrainer
@@ -55,27 +55,10 @@ def count_epochs(wanted: int | None, n_rows: int, batch_size: int) -> int:
 
 @dataclass(frozen=True)
 class TrainingJob:
-    """What is trained, and how.
-
-    Attributes
-    ----------
-    network : sequence of int, "conv" or torch module
-    sample_shape : tuple of int
-        Shape of a sample as the network sees it.
-    embedding_size : int
-    n_networks : int
-    settings : TrainSettings
-    density_unit : {"data", "deviation", "mean_edge"}
-    standardize : callable
-        Makes standardised samples of rows.
-    callbacks : tuple of Callback
-    n_jobs : int, optional
-    ranks : Ranks
-        The processes that train together.
-    """
+    """What is trained, and how; `standardize` makes standardised samples of rows."""
 
     network: Sequence[int] | str | nn.Module
-    sample_shape: tuple[int, ...]
+    sample_shape: tuple[int, ...]  # as the network sees it
     embedding_size: int
     n_networks: int
     settings: TrainSettings
@@ -83,7 +66,7 @@ class TrainingJob:
     standardize: Callable[[Any], SingleArray]
     callbacks: tuple[Callback, ...] = ()
     n_jobs: int | None = None
-    ranks: Ranks = ALONE
+    ranks: Ranks = ALONE  # the processes that train together
 
     @property
     def mean_edge(self) -> bool:
@@ -103,21 +86,14 @@ def plan_training(
     ranks: Ranks = ALONE,
 ) -> tuple[FitPlan, str]:
     """How the rows come to training, and which tree it follows: "batch" or "complete"."""
-
-    def plan(tree: str) -> tuple[FitPlan, str]:
-        complete = tree == "complete"
-        found = plan_fit(
-            rows, memory, embedding_columns=embedding_columns, batch_size=batch_size, complete_tree=complete
-        )
-        return found, tree
-
     check_count(ranks, len(rows), batch_size, min_samples)
-    if tree != "auto":
-        return plan(tree)
-    if tree_is_bearable(rows.shape, device):
+    plan = partial(plan_fit, rows, memory, embedding_columns=embedding_columns, batch_size=batch_size)
+    if tree == "complete":
+        return plan(complete_tree=True), tree
+    if tree == "auto" and tree_is_bearable(rows.shape, device):
         with suppress(MemoryBudgetError):
-            return plan("complete")
-    return plan("batch")
+            return plan(complete_tree=True), "complete"
+    return plan(complete_tree=False), "batch"
 
 
 def begin_training(
@@ -213,8 +189,7 @@ def make_stream_trainer(job: TrainingJob, rows: Any, plan: FitPlan, device: torc
         partial(targets_of_batches, min_samples=job.settings.smallest_batch, mean_edge=job.mean_edge),
     )
     nothing = torch.empty(0, *job.sample_shape, device=device)
-    kind = partial(StreamGroupTrainer, ranks=job.ranks) if job.ranks.count > 1 else StreamTrainer
-    return partial(kind, samples=nothing, targets=None, rows=streamed)
+    return partial(StreamTrainer, samples=nothing, targets=None, rows=streamed, ranks=job.ranks)
 
 
 def train_networks(
@@ -240,7 +215,7 @@ def train_networks(
             settings=job.settings,
             random=np.random.default_rng(own),
             callbacks=[own or shared for own, shared in zip(watched[member], callbacks, strict=True)],
-            checkpoints=None if checkpoints is None else checkpoints.of_member(member),
+            checkpoints=None if checkpoints is None else MemberCheckpoints(checkpoints, member),
             interruption=interruption,
         )
         result = trainer.fit()

@@ -14,7 +14,7 @@ from torch import nn
 from shade._base.errors import CheckpointError
 from shade._base.ranks import ALONE, Ranks
 from shade._base.validation import Real, Whole, check_parameter
-from shade.training.checkpoints import Checkpoint, Checkpoints, Schedule, read_checkpoint
+from shade.training.checkpoints import Checkpoint, Checkpoints, read_checkpoint
 
 # What may change when training goes on: how it runs, how long, and what is made of the embedding after.
 FREE = frozenset(
@@ -43,13 +43,15 @@ def open_checkpoints(
         raise ValueError("resume=True goes on from the file that the 'checkpoint' argument names: give one.")
     source = None if not resume else Path(fspath(checkpoint if resume is True else resume))  # type: ignore[arg-type]
     target = source if checkpoint is None else Path(fspath(checkpoint))
-    schedule = Schedule(target, minutes, epochs)  # type: ignore[arg-type]
-    _check_schedule(schedule, ranks)
-    if source is None or (resume is True and not ranks.from_first(source.exists)):
-        return Checkpoints(schedule, wanted, writes=ranks.first)
-    found = read_checkpoint(source, ranks)
-    _check_same(source, found, wanted)
-    return Checkpoints(schedule, {**wanted, "seed": found.identity["seed"]}, found, writes=ranks.first)
+    check_intervals(minutes, epochs)
+    if ranks.first and not target.parent.is_dir():  # type: ignore[union-attr] # one of them is given
+        raise CheckpointError(f"The checkpoint {target} cannot be written: there is no such folder.")
+    found = None
+    if source is not None and (resume is not True or ranks.from_first(source.exists)):
+        found = read_checkpoint(source, ranks)
+        _check_same(source, found, wanted)
+        wanted["seed"] = found.identity["seed"]
+    return Checkpoints(target, minutes, epochs, wanted, found, ranks.first)  # type: ignore[arg-type]
 
 
 def check_intervals(minutes: object, epochs: object) -> None:
@@ -57,12 +59,6 @@ def check_intervals(minutes: object, epochs: object) -> None:
     if minutes is not None:
         check_parameter("checkpoint_minutes", minutes, Real(0.0), "fit")
     check_parameter("checkpoint_epochs", epochs, Whole(1, optional=True), "fit")
-
-
-def _check_schedule(schedule: Schedule, ranks: Ranks) -> None:
-    check_intervals(schedule.minutes, schedule.epochs)
-    if ranks.first and not schedule.path.parent.is_dir():
-        raise CheckpointError(f"The checkpoint {schedule.path} cannot be written: there is no such folder.")
 
 
 def _check_same(path: Path, found: Checkpoint, wanted: Mapping[str, Any]) -> None:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, repeat, zip_longest
 
 import numpy as np
 import torch
 
 from shade._base.arrays import IntArray, SingleArray
-from shade.training.batches import Batch, Targets, batch_starts, compute_ahead, rows_after
-from shade.training.trainer import Trainer, TrainSettings
+from shade.training.batches import Batch, Targets, compute_ahead, shuffle_batches
+from shade.training.group_trainer import GroupTrainer, Step
+from shade.training.trainer import TrainSettings
 
 WINDOWS_HELD = 3  # one in use, one ready, one being read
 
@@ -86,16 +87,24 @@ def shuffle_windows(
     for group in groups:
         blocks = [(int(boundaries[block]), int(boundaries[block + 1])) for block in sorted(group)]
         n = int(sizes[group].sum())
-        batches = np.split(random.permutation(n), batch_starts(n, batch_size, smallest)[1:])
-        windows.append(Window(blocks, batches))
+        windows.append(Window(blocks, shuffle_batches(n, batch_size, smallest, random)))
     return windows
 
 
-@dataclass
-class StreamTrainer(Trainer):
-    """The same training as `Trainer`, with windows read and targets prepared in the background.
+@dataclass(frozen=True)
+class Round:
+    """Windows that the ranks train on side by side: this rank's, if any, and the rows of all batches of each step."""
 
-    `samples` holds no rows; it says where training takes place, and the shape of a sample.
+    window: Window | None
+    rows_of_steps: list[int]
+
+
+@dataclass
+class StreamTrainer(GroupTrainer):
+    """The same training for rows that are read as they are needed: each rank reads its share of the windows.
+
+    A step takes a batch of each window that is under way. `samples` holds no rows; it says where training takes place,
+    and the shape of a sample.
     """
 
     rows: StreamedRows = field(kw_only=True)
@@ -105,22 +114,39 @@ class StreamTrainer(Trainer):
         """Rows of an epoch."""
         return len(self.rows)
 
-    def draw_epoch(self, done: int) -> list[Window]:
-        """The windows of an epoch, less what is already trained on: that is not read again."""
-        left = []
-        for window in self.rows.shuffle(self.settings, self.random):
-            if done < window.n_rows:
-                left.append(Window(window.blocks, rows_after(window.batches, max(0, done))))
-            done -= window.n_rows
-        return left
+    def draw_epoch(self, done: int) -> list[Round]:
+        """The rounds of an epoch, less the steps already taken: windows that are done are not read again."""
+        windows = self.rows.shuffle(self.settings, self.random)
+        rank, world = self.ranks.rank, self.ranks.count
+        rounds = []
+        for start in range(0, len(windows), world):
+            side_by_side = windows[start : start + world]
+            sizes = ([len(batch) for batch in window.batches] for window in side_by_side)
+            rows_of_steps = [sum(step) for step in zip_longest(*sizes, fillvalue=0)]
+            taken = int(np.searchsorted(np.cumsum(rows_of_steps), max(0, done), side="right"))
+            done -= sum(rows_of_steps)
+            if taken < len(rows_of_steps):
+                own = side_by_side[rank] if rank < len(side_by_side) else None
+                left = None if own is None else Window(own.blocks, own.batches[taken:])
+                rounds.append(Round(left, rows_of_steps[taken:]))
+        return rounds
 
-    def open_stream(self) -> Generator[Batch, None, None]:
-        """Batches of windows that are read in the background, too."""
-        rows = self.rows
-        windows = chain.from_iterable(self._epochs())
-        with closing(compute_ahead(lambda window: (rows.read_window(window), window), windows, ahead=1)) as read:
-            batches = ((values, positions) for values, window in read for positions in window.batches)
-            with closing(
-                compute_ahead(lambda item: rows.prepare(*item, self.settings, self.samples), batches)
-            ) as ready:
+    def open_stream(self) -> Generator[Step, None, None]:
+        """Steps on windows that are read in the background, too."""
+        rounds = chain.from_iterable(self._epochs())
+        with closing(compute_ahead(self._read_round, rounds, ahead=1)) as read:
+            items = chain.from_iterable(read)
+            with closing(compute_ahead(self._prepare_streamed, items)) as ready:
                 yield from ready
+
+    def _read_round(self, round: Round) -> Iterator[tuple[SingleArray | None, IntArray | None, int]]:
+        """Read this rank's window; for each step the window's rows, the positions of its batch, and rows in all."""
+        values = None if round.window is None else self.rows.read_window(round.window)
+        batches = [] if round.window is None else round.window.batches
+        return zip_longest(repeat(values, len(round.rows_of_steps)), batches, round.rows_of_steps)
+
+    def _prepare_streamed(self, item: tuple[SingleArray | None, IntArray | None, int]) -> Step:
+        values, positions, n_rows = item
+        if values is None or positions is None:
+            return Step([], n_rows)
+        return Step([self.rows.prepare(values, positions, self.settings, self.samples)], n_rows)

@@ -14,7 +14,6 @@ import numpy as np
 import torch
 from torch import nn
 
-from shade._base.arrays import IntArray
 from shade._base.errors import TrainingError
 from shade.training.batches import Batch, Targets, prepare_batches, rows_after, shuffle_batches
 from shade.training.callbacks import Callback
@@ -118,7 +117,8 @@ class Trainer:
 
     def open_stream(self) -> Generator[Any, None, None]:
         """What `train_next` takes, one after the other: batches with their targets."""
-        return prepare_batches(self._all_batches(), self.targets, self.samples.device)
+        # One stream for all epochs, so that targets are prepared across their ends.
+        return prepare_batches(chain.from_iterable(self._epochs()), self.targets, self.samples.device)
 
     def record_epoch(self) -> dict[str, float]:
         """Train for an epoch, or what is left of it, and describe it."""
@@ -149,7 +149,8 @@ class Trainer:
             if progress.rows < self.n_samples:
                 self._offer_checkpoint(epoch_ended=False)
         totals = progress.totals.clone()
-        progress.begin_epoch()
+        progress.totals.zero_()
+        progress.rows, progress.seconds = 0, 0.0
         return totals
 
     def train_next(self) -> tuple[torch.Tensor, int]:
@@ -240,7 +241,3 @@ class Trainer:
             self._epoch_starts[epoch] = self.random.bit_generator.state
             # The rows are those at the first epoch, for it is drawn before training goes on.
             yield self.draw_epoch(self.progress.rows if epoch == first else 0)
-
-    def _all_batches(self) -> Iterator[IntArray]:
-        """The batches of all epochs in one stream, so that targets are prepared across the ends of epochs."""
-        return chain.from_iterable(self._epochs())
