@@ -14,18 +14,6 @@ from shade.clustering.split_test import SplitTest
 from shade.clustering.structure_tree import StructureTree
 
 __all__ = [
-    "ClusterRule",
-    "Clustering",
-    "FlatClustering",
-    "SplitTest",
-    "StructureTree",
-    "attach",
-    "cluster",
-    "cluster_tree",
-    "cut_at_distance",
-    "recluster",
-    "select_clusters",
-    "select_each_number",
-    "select_n_clusters",
-    "total_stabilities",
-]
+    "ClusterRule", "Clustering", "FlatClustering", "SplitTest", "StructureTree", "attach", "cluster", "cluster_tree",
+    "cut_at_distance", "recluster", "select_clusters", "select_each_number", "select_n_clusters", "total_stabilities",
+]  # fmt: skip

@@ -80,11 +80,6 @@ class FlatClustering:
         return np.where(self.outskirts, -1, self.labels)
 
     @property
-    def of_candidates(self) -> bool:
-        """Whether the clusters are candidates of the tree, and not of a cut, or everything in one."""
-        return not np.isnan(self.stability).any()
-
-    @property
     def n_clusters(self) -> int:
         """Number of clusters, noise not counted."""
         return len(self.limit)

@@ -70,11 +70,6 @@ class MergeTree:
         """Number of leaves."""
         return len(self.leaf_parent)
 
-    def find_node(self, start: int, stop: int) -> int | None:
-        """The node that owns these positions and no others, if there is one."""
-        found = np.flatnonzero((self.start == start) & (self.stop == stop))
-        return int(found[0]) if len(found) else None
-
     def covering_node(self, start: int, stop: int) -> int:
         """The smallest node that owns these positions."""
         found = np.flatnonzero((self.start <= start) & (self.stop >= stop))
@@ -131,13 +126,9 @@ class BranchTree:
     def _empty(cls, merges: MergeTree) -> BranchTree:
         room, n = len(merges.height) + 1, merges.n_points
         return cls(
-            np.empty(room, np.int64),
-            np.empty(room),
-            np.empty(room),
-            np.empty(room, np.int64),
-            np.empty(n, np.int64),
-            np.empty(n),
-        )
+            np.empty(room, np.int64), np.empty(room), np.empty(room), np.empty(room, np.int64),
+            np.empty(n, np.int64), np.empty(n),
+        )  # fmt: skip
 
     @cached_property
     def deepest(self) -> FloatArray:
@@ -149,13 +140,7 @@ class BranchTree:
 
 def _cut(tree: BranchTree, count: int) -> BranchTree:
     """The first of the branches that a tree has room for."""
-    return replace(
-        tree,
-        parent=tree.parent[:count],
-        birth=tree.birth[:count],
-        split=tree.split[:count],
-        node=tree.node[:count],
-    )
+    return replace(tree, **{name: getattr(tree, name)[:count] for name in ("parent", "birth", "split", "node")})
 
 
 @dataclass(frozen=True)

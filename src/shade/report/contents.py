@@ -59,8 +59,8 @@ class ClusterTable:
         sizes = np.bincount(codes[by_label], minlength=clustering.n_clusters)
         for label, rows in enumerate(np.split(by_label, np.cumsum(sizes))[:-1]):
             key = int(rows[0]), int(rows[-1]) + 1
-            if key[1] - key[0] != len(rows) or merges.find_node(*key) is None:  # some of its branch are noise
-                node = merges.covering_node(*key)
+            node = merges.covering_node(*key)
+            if merges.size[node] != len(rows):  # some of its branch are noise
                 key, outside = (int(merges.start[node]), int(merges.stop[node])), everything
                 if np.any((codes[slice(*key)] != label) & (codes[slice(*key)] >= 0)):
                     raise ValueError("The clusters of this model are not branches of its tree: was it altered?")
