@@ -76,8 +76,8 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
     n_clusters : int, optional
         Number of clusters. If None, as many as the tree shows. `recluster` changes it without training again.
     n_networks : int, optional
-        Number of networks, trained from different seeds, whose embeddings are joined side by side. If None, two, and
-        four for data of at most 2,000 rows and a million numbers, where a seed decides more and training is short.
+        Number of networks, trained from different seeds, whose embeddings are joined side by side. If None, four, and
+        two for data of more than 10,000 rows.
     network : tuple of int, "conv", or torch module, default=(512, 256, 128)
         Hidden sizes of the encoder, mirrored in the decoder; a convolutional network for N × C × H × W images; or a
         module with `encode` and `decode`, which is copied.
@@ -96,7 +96,8 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         Whether rows between clusters are noise, as in HDBSCAN. Otherwise they belong to the nearest cluster, with a
         lower probability, and only rows far outside of any cluster are noise.
     epochs : int, optional
-        Passes over the data. If None, as many as make 2,000 training steps, at least 1 and at most 50.
+        Passes of each network over the data. If None, as many as make 4,000 training steps of all networks together, at
+        least 1 and at most 50.
     batch_size : int, default=250
         Number of rows per training step.
     learning_rate : float, default=1e-3
@@ -283,7 +284,7 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         with unchanged_on_error(self), process_group() as ranks:
             device = self.check_parameters()
             rows = check_samples(self, X, reset=True)
-            self.n_networks_ = count_networks(self.n_networks, rows.shape)
+            self.n_networks_ = count_networks(self.n_networks, len(rows))
             plan, self.training_tree_ = plan_training(
                 rows,
                 memory,
@@ -397,7 +398,7 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
             embedding_size=self.embedding_size,
             n_networks=self.n_networks_,
             settings=TrainSettings(
-                epochs=count_epochs(self.epochs, n_rows, self.batch_size),
+                epochs=count_epochs(self.epochs, n_rows, self.batch_size, self.n_networks_),
                 batch_size=self.batch_size,
                 smallest_batch=self.min_samples,
                 learning_rate=self.learning_rate,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
@@ -34,23 +33,22 @@ from shade.training.resume import open_checkpoints
 from shade.training.settling import settle
 from shade.training.stream_trainer import StreamedRows, StreamTrainer
 
-STEPS, MOST_EPOCHS = 2_000, 50  # of a network; more gain nothing once the embedding settles (docs/experiments.md)
+STEPS = 4_000  # of all networks together; more gain nothing once the embedding settles (docs/experiments.md)
+MOST_EPOCHS = 50
 # Work for a tree of all data, in columns times pairs of rows, that is still done: a few minutes.
 MOST_PAIRED_ENTRIES = {"cpu": 4e12, "cuda": 1e15}
-SMALL_ROWS, SMALL_ENTRIES = 2_000, 1_000_000  # of data on which four networks train within seconds
+MANY_ROWS = 10_000  # beyond, the tree of an embedding of four networks would take longer than training
 MOST_BATCH_ROWS_ON_CUDA = 4096  # a row of a batch's matrix is held by one program of a kernel
 
 
-def count_networks(wanted: int | None, shape: tuple[int, ...]) -> int:
-    """How many networks are trained: as many as asked for, or more where data is small and seeds decide more."""
-    if wanted is not None:
-        return wanted
-    return 4 if shape[0] <= SMALL_ROWS and math.prod(shape) <= SMALL_ENTRIES else 2
+def count_networks(wanted: int | None, n_rows: int) -> int:
+    """How many networks are trained: as many as asked for, or four, and two for many rows."""
+    return wanted or (4 if n_rows <= MANY_ROWS else 2)
 
 
-def count_epochs(wanted: int | None, n_rows: int, batch_size: int) -> int:
-    """How many passes over the data are made: as many as asked for, or those of a fixed number of steps."""
-    return wanted or min(MOST_EPOCHS, max(1, round(STEPS * batch_size / n_rows)))
+def count_epochs(wanted: int | None, n_rows: int, batch_size: int, n_networks: int) -> int:
+    """How many passes over the data a network makes: as many as asked for, or those of a fixed number of steps."""
+    return wanted or min(MOST_EPOCHS, max(1, round(STEPS / n_networks * batch_size / n_rows)))
 
 
 @dataclass(frozen=True)
