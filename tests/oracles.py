@@ -250,21 +250,7 @@ class Growing:
         return math.fsum(math.log(height / d) for d in self.joined.values())
 
 
-def tested_tree(root: Node, smallest: int, slope: float, level: float, relief: float = 0.0) -> Candidate:
-    """The branches that pass the test of their split.
-
-    It is repeated while more are real: for k childless ones the slope falls by relief · log k, but not below 0.
-    """
-    real, used = 1, slope
-    while True:
-        top = _tested_once(root, smallest, used, level)
-        leaves = sum(not c.children for c in top.walk())
-        if leaves <= real or max(slope - relief * math.log(leaves), 0.0) == used:
-            return top
-        real, used = leaves, max(slope - relief * math.log(leaves), 0.0)
-
-
-def _tested_once(root: Node, smallest: int, slope: float, level: float) -> Candidate:
+def tested_tree(root: Node, smallest: int, slope: float, level: float) -> Candidate:
     """The branches that pass the test of their split, and how much each tells about its rows."""
     floor = floor_of(root, "information", smallest)
     n = len(root.points)
@@ -352,10 +338,10 @@ def choices(parent: list[int]) -> Iterator[tuple[int, ...]]:
                 yield choice
 
 
-def candidates_for(root: Node, selection: str, smallest: int, slope: float, level: float, **relief: float) -> Candidate:
+def candidates_for(root: Node, selection: str, smallest: int, slope: float, level: float) -> Candidate:
     """The candidates of a rule; all but the smallest size is of the test of splits, which only "information" has."""
     if selection == "information":
-        return tested_tree(root, smallest, slope, level, **relief)
+        return tested_tree(root, smallest, slope, level)
     return structure_tree(root, smallest) if selection == "structure" else branch_tree(root, smallest)
 
 

@@ -24,14 +24,12 @@ VALLEY_ON_A_LINE = 0.4
 class SplitTest:
     """A branch of s rows is real if its mean log(h / d) is at least slope / sqrt(s) + level, and s at least smallest.
 
-    h is the distance at which it meets another branch, d the distance at which a row joined it. Where many branches
-    are real, one that is not does little harm: the slope falls by relief · log k for k of them.
+    h is the distance at which it meets another branch, d the distance at which a row joined it.
     """
 
     slope: float
     level: float
     smallest: int
-    relief: float = 0.0
 
     @classmethod
     def for_points(cls, n_points: int, dimension: float, smallest: int, *, settled: bool = False) -> SplitTest:
@@ -40,11 +38,7 @@ class SplitTest:
         reached = factor * max(GROWTH * math.log(n_points) - OFFSET, 0.0)
         level = VALLEY_ON_A_LINE if round(dimension) <= 1 else 0.0
         square = min(dimension, MOST_DIMENSIONS) ** 2
-        return cls(reached / square, level, smallest, factor * GROWTH / 2.0 / square)
-
-    def slope_among(self, n_real: int) -> float:
-        """The slope where so many branches are real: that of a sample with n / sqrt(k) rows."""
-        return max(self.slope - self.relief * math.log(n_real), 0.0)
+        return cls(reached / square, level, smallest)
 
     @classmethod
     def none(cls, smallest: int) -> SplitTest:
