@@ -3,7 +3,7 @@ from sklearn.datasets import load_digits
 from shade import SHADE
 
 X, y = load_digits(return_X_y=True)  # 1,797 pictures of digits, 64 pixels each
-model = SHADE(epochs=30, random_state=0).fit(X)  # the default is 100 epochs
+model = SHADE(random_state=0).fit(X)
 
 print(model.n_clusters_, "clusters,", f"{(model.labels_ == -1).mean():.0%} noise")
 model.predict(X[:5])  # labels of new rows; here the same as labels_[:5]

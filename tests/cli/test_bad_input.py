@@ -114,7 +114,7 @@ def test_other_columns_than_the_model_knows(fitted: Path, tmp_path: Path) -> Non
 def test_bad_model_files(fitted: Path, table: Path, tmp_path: Path) -> None:
     assert_refused(4, "No such file", "predict", tmp_path / "none.shade", table)
     assert_refused(4, "holds no model.shade", "info", tmp_path)
-    assert_refused(4, "does not begin like one", "info", table)
+    assert_refused(4, "is not a model file of shade: its first bytes are different", "info", table)
 
 
 def bad_model_files(whole: bytes) -> Iterator[tuple[str, bytes]]:

@@ -72,10 +72,20 @@ def fit(
     _checkpoint_of(output).unlink(missing_ok=True)
     show_results(summary, output, as_json=as_json)
     if summary["n_clusters"] == 1:
-        messages.say(
-            "note: only one cluster was found: no part of the data is separated from the rest by a sparser region. "
-            f"'shade recluster {output} --n-clusters 2' shows the most likely split."
+        messages.say(_explain_one_cluster(model, output))
+
+
+def _explain_one_cluster(model: SHADE, output: Path) -> str:
+    """What a single cluster means, and what can be done next."""
+    found = "note: only one cluster was found: no part of the data is separated from the rest by a sparser region. "
+    try:
+        model.recluster(n_clusters=2)
+    except ValueError:
+        smallest = model.clustering_.structure_tree.test.smallest
+        return (
+            f"{found}It cannot be divided into two parts of at least {smallest} rows; try a smaller --min-cluster-size."
         )
+    return f"{found}'shade recluster {output} --n-clusters 2' shows the most likely split."
 
 
 def read_and_tell(data: str, options: dict[str, Any], messages: Messages) -> Samples:

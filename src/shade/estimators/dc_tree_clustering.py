@@ -29,13 +29,14 @@ class DCTreeClustering(ClusterMixin, TreeClusteringMixin, BaseEstimator):  # typ
         Number of neighbours (counting the point itself) used to estimate the density at a point. Larger values smooth
         the density.
     selection : {"information", "branches", "structure"}, default="information"
-        How clusters are chosen from the density tree. "information": the branches that stand out by more than chance
-        and tell most about their rows. "branches": HDBSCAN's excess of mass. "structure": the rule of the paper.
+        How clusters are chosen from the density tree. "information": branches that are denser than their
+        surroundings by more than chance, with the highest information together. "branches": HDBSCAN's excess of mass.
+        "structure": the rule of the paper.
     min_cluster_size : int, optional
         Minimum number of rows of a branch of the tree. If None, twice `min_samples`, and `min_samples` itself for
         "structure".
     n_clusters : int, optional
-        Number of clusters. If None, as many as the tree shows. `recluster` changes it without training again.
+        Number of clusters. If None, it is found automatically. `recluster` changes it without a new fit.
     background_noise : bool, default=True
         Whether rows in a sparse background are noise. The data has one if some of its rows are at least twice as far
         apart as the others and do not form clusters of their own.

@@ -74,7 +74,7 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         Minimum number of rows of a branch of the tree. If None, twice `min_samples`, and `min_samples` itself for
         "structure".
     n_clusters : int, optional
-        Number of clusters. If None, as many as the tree shows. `recluster` changes it without training again.
+        Number of clusters. If None, it is found automatically. `recluster` changes it without training again.
     n_networks : int, optional
         Number of networks, trained from different seeds, whose embeddings are joined side by side. If None, four, and
         two for data of more than 10,000 rows.
@@ -82,9 +82,9 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         Hidden sizes of the encoder, mirrored in the decoder; a convolutional network for N × C × H × W images; or a
         module with `encode` and `decode`, which is copied.
     standardize : {"auto", "feature", "global", False}, default="auto"
-        z-normalisation of each column, of all entries alike, or none. "auto" takes all entries alike for images, which
-        are samples with a height and a width, or at least 64 columns of bytes (uint8), or of values that pile up at
-        both ends of one range, as pixels do; each column otherwise.
+        "feature": scale each column to mean 0 and deviation 1. "global": one mean and one deviation for all values.
+        False: leave the data as it is. "auto": "global" for images and for rows that look like pixels (at least 64
+        columns of uint8, or of values that pile up at both ends of one range), otherwise "feature".
     settle : bool, default=True
         Whether the networks finally learn to embed each row at the mean of its ten nearest neighbours. This removes
         noise and makes the gaps between clusters clearer. It is left out if the data has at most three columns or
@@ -118,8 +118,9 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
     Other Parameters
     ----------------
     selection : {"information", "branches", "structure"}, default="information"
-        How clusters are chosen from the density tree. "information": the branches that stand out by more than chance
-        and tell most about their rows. "branches": HDBSCAN's excess of mass. "structure": the rule of the paper.
+        How clusters are chosen from the density tree. "information": branches that are denser than their
+        surroundings by more than chance, with the highest information together. "branches": HDBSCAN's excess of mass.
+        "structure": the rule of the paper.
     embedding_size : int, default=10
         Columns of the embedding of one network. Ignored for a module of your own.
     tree : {"auto", "batch", "complete"}, default="auto"
