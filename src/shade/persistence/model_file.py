@@ -70,8 +70,8 @@ def read_model_file(path: str | PathLike[str]) -> ModelContents:
     with Path(path).open("rb") as file:
         if file.read(4) != b"PK\x03\x04":
             raise ModelFileError(
-                f"{path} is not a model file of shade: its first bytes are different. Give a file that `save` wrote, or "
-                "a folder that `shade fit` wrote."
+                f"{path} is not a model file of shade: its first bytes are different. Give a file that `save` wrote "
+                "or a folder that `shade fit` wrote."
             )
         file.seek(0)
         whole = file.read()
