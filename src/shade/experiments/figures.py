@@ -243,15 +243,16 @@ def _draw_suite(store: RunStore, device: str) -> Figure:
     """A dot per dataset and method, the shapes in a panel of their own."""
     entries = [entry for entry in _entries(store, "suite") if entry.runs and entry.method in _DOTS]
     names = list(dict.fromkeys(entry.dataset for entry in entries))
+    methods = [method for method in _DOTS if any(entry.method == method for entry in entries)]
     panels = [[name for name in names if (kind_of(name) == SHAPES) == shapes] for shapes in (False, True)]
     panels = [panel for panel in panels if panel]
     figure = _new_figure(6.8 * len(panels), 1.8 + 0.36 * max(map(len, panels)))
     for ax, panel in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
-        for place, (method, style) in enumerate(_DOTS.items()):
+        for place, method in enumerate(methods):
             found = [entry for entry in entries if entry.method == method and entry.dataset in panel]
             # Each method has a height of its own, so that equal figures do not cover each other.
-            heights = [panel.index(entry.dataset) + 0.08 * (place - 4) for entry in found]
-            ax.scatter([entry.mean for entry in found], heights, label=method, zorder=2, **style)
+            heights = [panel.index(entry.dataset) + 0.7 * ((place + 0.5) / len(methods) - 0.5) for entry in found]
+            ax.scatter([entry.mean for entry in found], heights, label=method, zorder=2, **_DOTS[method])
         ax.set(xlim=(-5, 103), ylim=(len(panel) - 0.5, -0.5), xlabel="adjusted Rand index (x 100)")
         ax.set_yticks(range(len(panel)), [name.removeprefix(f"{SHAPES}/") for name in panel])
         ax.grid(axis="x", color="gainsboro", linewidth=0.6)
