@@ -250,7 +250,21 @@ class Growing:
         return math.fsum(math.log(height / d) for d in self.joined.values())
 
 
-def tested_tree(root: Node, smallest: int, slope: float, level: float) -> Candidate:
+def tested_tree(root: Node, smallest: int, slope: float, level: float, growth: float = 0.0) -> Candidate:
+    """The branches that pass the test of their split.
+
+    It is repeated while more are real: for k childless ones the slope falls by growth · log k, but not below 0.
+    """
+    real, used = 1, slope
+    while True:
+        top = _tested_once(root, smallest, used, level)
+        leaves = sum(not c.children for c in top.walk())
+        if leaves <= real or max(slope - growth * math.log(leaves), 0.0) == used:
+            return top
+        real, used = leaves, max(slope - growth * math.log(leaves), 0.0)
+
+
+def _tested_once(root: Node, smallest: int, slope: float, level: float) -> Candidate:
     """The branches that pass the test of their split, and how much each tells about its rows."""
     floor = floor_of(root, "information", smallest)
     n = len(root.points)
@@ -338,10 +352,10 @@ def choices(parent: list[int]) -> Iterator[tuple[int, ...]]:
                 yield choice
 
 
-def candidates_for(root: Node, selection: str, smallest: int, slope: float, level: float) -> Candidate:
+def candidates_for(root: Node, selection: str, smallest: int, slope: float, level: float, **growth: float) -> Candidate:
     """The candidates of a rule; all but the smallest size is of the test of splits, which only "information" has."""
     if selection == "information":
-        return tested_tree(root, smallest, slope, level)
+        return tested_tree(root, smallest, slope, level, **growth)
     return structure_tree(root, smallest) if selection == "structure" else branch_tree(root, smallest)
 
 

@@ -237,4 +237,5 @@ def test_samples_of_one_cloud_are_one_cluster(kind: str, columns: int) -> None:
 def test_a_settled_embedding_must_stand_out_farther() -> None:
     plain, settled = (SplitTest.for_points(1000, 5.0, 10, settled=settled) for settled in (False, True))
     assert settled.slope == pytest.approx(SETTLED * plain.slope)
+    assert settled.slope_among(7) == pytest.approx(SETTLED * plain.slope_among(7))
     assert (settled.level, settled.smallest) == (plain.level, plain.smallest)

@@ -211,7 +211,7 @@ def test_each_rule_equals_its_slow_version_on_random_trees(selection: str, ties:
         edges, weights = draw_spanning_tree(seed, n, ties=ties)
         tree = dc_tree(edges, weights)
         root = multiway_tree(tree_distances(edges, weights))
-        for test in (SplitTest(0.0, 0.0, 2), SplitTest(0.5, 0.0, 3), SplitTest(0.3, 0.2, 5)):
+        for test in (SplitTest(0.0, 0.0, 2), SplitTest(0.5, 0.0, 3, 0.3), SplitTest(0.3, 0.2, 5, 0.1)):
             candidates = StructureTree.from_dc_tree(tree, selection, test)
             check_candidates(candidates, slow_candidates(root, selection, test), f"{seed=} {test=}")
 

@@ -104,18 +104,23 @@ class BranchTree:
 
     @classmethod
     def from_test(cls, merges: MergeTree, test: SplitTest, floor: float) -> BranchTree:
-        """The branches that pass the test of their split."""
-        tree = cls._empty(merges)
+        """The branches that pass the test of their split; it is repeated while more of them are real."""
+        tree, n_real = cls._empty(merges), 1
         real, heir = np.empty(len(merges.height), np.bool_), np.empty(len(merges.height), np.int64)
-        split_test.find_real_branches(
-            merges.height, merges.start, merges.stop, merges.parent, test.smallest, floor, test.slope, test.level,
-            real, heir,
-        )  # fmt: skip
-        count = split_test.number_branches(
-            merges.height, merges.parent, merges.leaf_parent, real, heir,
-            tree.parent, tree.birth, tree.split, tree.node, tree.point_branch, tree.leaving,
-        )  # fmt: skip
-        return _cut(tree, count)
+        while True:
+            slope = test.slope_among(n_real)
+            split_test.find_real_branches(
+                merges.height, merges.start, merges.stop, merges.parent, test.smallest, floor, slope, test.level,
+                real, heir,
+            )  # fmt: skip
+            count = split_test.number_branches(
+                merges.height, merges.parent, merges.leaf_parent, real, heir,
+                tree.parent, tree.birth, tree.split, tree.node, tree.point_branch, tree.leaving,
+            )  # fmt: skip
+            n_leaves = count - len(np.unique(tree.parent[1:count]))
+            if n_leaves <= n_real or test.slope_among(n_leaves) == slope:
+                return _cut(tree, count)
+            n_real = n_leaves
 
     @classmethod
     def _empty(cls, merges: MergeTree) -> BranchTree:
