@@ -3,6 +3,7 @@
 import argparse
 
 from benchmarks import (
+    answer,
     capacity,
     chance,
     cold_start,
@@ -24,6 +25,7 @@ PARTS = {
 }
 # Run only when named: they take minutes or gigabytes.
 LARGE = {
+    "answer": answer.run,
     "capacity": capacity.run,
     "chance": chance.run,
     "settled_chance": settled_chance.run,
