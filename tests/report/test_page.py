@@ -36,6 +36,8 @@ def labels_and_strengths(data: dict, number: int = 0) -> tuple[np.ndarray, np.nd
     """What the page's program makes of the ranges and labels it is given, in the order of the rows."""
     rows, leaving = unpack(data["points"]["row"], np.int32), unpack(data["points"]["leaving"], np.float32)
     shown = data["numbers"][number - 1] if number else data["fitted"]
+    joined, final = shown.get("joined"), [data["clusters"][cluster] for cluster in shown["clusters"]]
+    shown = shown if joined is None else data["found"]
     clusters = [data["clusters"][cluster] for cluster in shown["clusters"]]
     along, inside = np.full(len(rows), -1), np.zeros(len(rows), bool)
     for label, cluster in enumerate(clusters):
@@ -44,11 +46,13 @@ def labels_and_strengths(data: dict, number: int = 0) -> tuple[np.ndarray, np.nd
     if shown["outside"]:
         given = unpack(shown["outside"], np.uint8 if shown["narrow"] else np.int32).astype(int)
         along[np.full(len(rows), True) if len(given) == len(rows) else ~inside] = np.where(given == 255, -1, given)
-    core, birth = (np.array([cluster[name] for cluster in clusters]) for name in ("core", "birth"))
+    core = np.array([cluster["core"] for cluster in final])[slice(None) if joined is None else joined]
+    birth = np.array([cluster["birth"] for cluster in clusters])
     own = unpack(shown["leaving"], np.float32) if "leaving" in shown else leaving
     reach = np.where(inside, own, np.maximum(leaving, birth[along]))
     labels, strengths = np.empty(len(rows), np.int64), np.empty(len(rows))
-    labels[rows], strengths[rows] = along, np.where(along < 0, 0.0, np.minimum(core[along] / reach, 1.0))
+    strengths[rows] = np.where(along < 0, 0.0, np.minimum(core[along] / reach, 1.0))
+    labels[rows] = along if joined is None else np.append(joined, -1)[along]
     return labels, strengths
 
 

@@ -193,8 +193,9 @@ class TreeClusteringMixin:
         Parameters
         ----------
         n_clusters : int, optional
-            Number of clusters; as many as the tree shows if None. Splits of the tree that are more than chance are used
-            first; if there are too few of them, other splits are used as well.
+            Number of clusters; as many as the tree shows if None. For fewer than that, the clusters that are nearest to
+            each other are joined, one pair after the other. For more, splits of the tree that are more than chance are
+            used first, then others.
         cut_distance : float, optional
             Cut the tree at a distance, as DBSCAN* does.
         min_samples : int, optional

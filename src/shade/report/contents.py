@@ -14,7 +14,8 @@ import numpy as np
 from shade import __version__
 from shade._base.arrays import AnyArray, FloatArray, IntArray
 from shade._base.extras import installed_versions
-from shade.clustering.clustering import finish
+from shade.clustering.clustering import Clustering, finish
+from shade.clustering.joining import join_clusters
 from shade.clustering.selection import FlatClustering, select_each_number, total_stabilities
 from shade.clustering.structure_tree import StructureTree
 from shade.metrics.explanation import explain_groups
@@ -43,8 +44,9 @@ class ClusterTable:
     """Every cluster of any clustering that the page can show, each once; its branch is a range of the tree's order."""
 
     tree: StructureTree
-    places: dict[tuple[float, ...], int] = field(default_factory=dict)
+    places: dict[tuple[object, ...], int] = field(default_factory=dict)
     records: list[dict[str, Any]] = field(default_factory=list)
+    rows: list[IntArray] = field(default_factory=list)  # of each record, those in its branches
     position: IntArray = field(init=False)  # of each row in the order
 
     def __post_init__(self) -> None:
@@ -66,10 +68,33 @@ class ClusterTable:
                     raise ValueError("The clusters of this model are not branches of its tree: was it altered?")
             place = *key, clustering.death[label], clustering.limit[label]
             if place not in self.places:
-                self.places[place] = len(self.records)
-                self.records.append(self._describe(clustering, label, key))
+                described = self._describe(clustering, label, key)
+                self._keep(place, described, clustering.exemplars[label], self.tree.order[slice(*key)])
             numbers.append(self.places[place])
         return {"clusters": numbers, **_pack_outside(labels[outside], clustering.n_clusters)}
+
+    def add_joined(self, parts: Sequence[int], found: FlatClustering, joined: FlatClustering) -> dict[str, Any]:
+        """A clustering in which each cluster is one or more of those found, and the label that each of these has."""
+        labels, inside = np.empty(found.n_clusters, np.int64), found.labels >= 0
+        labels[found.labels[inside]] = joined.labels[inside]
+        numbers = []
+        for label in range(joined.n_clusters):
+            own = tuple(parts[part] for part in np.flatnonzero(labels == label).tolist())
+            if len(own) > 1 and ("joined", *own) not in self.places:  # its branch is that of the largest part
+                rows = np.concatenate([self.rows[part] for part in own])
+                described = {
+                    **self.records[own[0]],
+                    "core": float(joined.death[label]),
+                    "persistence": float(joined.persistence[label]),
+                }
+                self._keep(("joined", *own), described, joined.exemplars[label], rows)
+            numbers.append(self.places["joined", *own] if len(own) > 1 else own[0])
+        return {"clusters": numbers, "joined": labels.tolist()}
+
+    def _keep(self, place: tuple[object, ...], described: dict[str, Any], exemplars: IntArray, rows: IntArray) -> None:
+        self.places[place] = len(self.records)
+        self.records.append({**described, "exemplars": self._pick_exemplars(exemplars), "features": []})
+        self.rows.append(rows)
 
     def _describe(self, clustering: FlatClustering, label: int, key: tuple[int, int]) -> dict[str, Any]:
         merges = self.tree.merges
@@ -85,8 +110,6 @@ class ClusterTable:
             "core": death,
             "persistence": float(clustering.persistence[label]),
             "stability": stability if np.isfinite(stability) else None,
-            "exemplars": self._pick_exemplars(clustering.exemplars[label]),
-            "features": [],
         }
 
     def _pick_exemplars(self, rows: IntArray) -> list[int]:
@@ -97,8 +120,7 @@ class ClusterTable:
 
     def explain(self, table: AnyArray, names: Sequence[str] | None) -> None:
         """Tell each cluster by the features that set it apart."""
-        groups = [self.tree.order[record["start"] : record["stop"]] for record in self.records]
-        explained = explain_groups(table, groups, top=TOP_FEATURES, feature_names=names)
+        explained = explain_groups(table, self.rows, top=TOP_FEATURES, feature_names=names)
         for place, record in enumerate(self.records):
             record["features"] = [
                 {
@@ -120,10 +142,14 @@ def gather_contents(
     available = int(tree.n_leaves[0])
     most = min(available, max(MOST_NUMBERS, min(model.n_clusters_ + 10, MOST_COLOURS)))
     clusters = ClusterTable(tree)
-    fitted = clusters.add(model.clustering_.flat)
-    if not model.clustering_.of_branches:
-        fitted["leaving"] = pack(np.maximum(tree.size_branches.leaving, tree.floor), np.float32)
-    numbers, fitted_number = _add_numbers(model, clusters, most)
+    fitted, own = model.clustering_, replace(model.clustering_.rule, n_clusters=None, cut_distance=None)
+    free = fitted if fitted.rule == own else replace(fitted, rule=own)
+    found = _add(free, clusters)
+    if fitted is free or fitted.joins:
+        as_fitted = clusters.add_joined(found["clusters"], free.flat, fitted.flat)
+    else:
+        as_fitted = _add(fitted, clusters)
+    numbers, fitted_number = _add_numbers(model, free, found["clusters"], clusters, most)
     table = samples.table
     if table is None and samples.images is None and not hasattr(model, "embedding_"):
         table = model.points_
@@ -144,8 +170,9 @@ def gather_contents(
         "ids": None if samples.ids is None else [samples.ids[row] for row in order],
         "truth": None if samples.labels is None else _encode_texts(samples.labels, order),
         "clusters": clusters.records,
+        "found": found,
         "numbers": numbers,
-        "fitted": fitted,
+        "fitted": as_fitted,
         "fittedNumber": fitted_number,
         "available": available,
         "stability": [round(float(total), 6) for total in total_stabilities(tree, most)],
@@ -219,20 +246,33 @@ def _thumbnails(images: AnyArray, clusters: ClusterTable, order: IntArray) -> di
     return {"exemplars": make_sheet(images, np.array(exemplars, np.int64), **GALLERY), "everything": everything}
 
 
-def _add_numbers(model: TreeClusteringMixin, clusters: ClusterTable, most: int) -> tuple[list[dict[str, Any]], int]:
+def _add(clustering: Clustering, clusters: ClusterTable) -> dict[str, Any]:
+    added = clusters.add(clustering.flat)
+    if not clustering.of_branches:
+        tree = clustering.structure_tree
+        added["leaving"] = pack(np.maximum(tree.size_branches.leaving, tree.floor), np.float32)
+    return added
+
+
+def _add_numbers(
+    model: TreeClusteringMixin, free: Clustering, parts: Sequence[int], clusters: ClusterTable, most: int
+) -> tuple[list[dict[str, Any]], int]:
     """What `recluster` finds for each number of clusters, and the number that is as fitted, 0 if none is.
 
     Beyond the fitted number there are as many as leave the page small.
     """
     tree, numbers, fitted, taken = model.structure_tree_, [], 0, 0
-    rule = replace(model.clustering_.rule, n_clusters=int(tree.n_leaves[0]), cut_distance=None)
-    asked = replace(model.clustering_, rule=rule)
+    asked = replace(free, rule=replace(free.rule, n_clusters=int(tree.n_leaves[0])))
     for number, branches in enumerate(select_each_number(tree, most), 1):
-        clustering = finish(asked, branches)
-        if np.array_equal(clustering.labels, model.labels_):
+        if number <= free.flat.n_clusters:
+            flat = join_clusters(free.flat, free.joining_order, number, free.dc_tree)
+            numbers.append(clusters.add_joined(parts, free.flat, flat))
+        else:
+            flat = finish(asked, branches)
+            numbers.append(clusters.add(flat))
+            taken += len(numbers[-1]["outside"] or "")
+        if np.array_equal(flat.labels, model.labels_):
             fitted = number
-        numbers.append(clusters.add(clustering))
-        taken += len(numbers[-1]["outside"] or "")
         if taken > MOST_OUTSIDE and number >= model.n_clusters_:
             break
     return numbers, fitted
