@@ -296,3 +296,24 @@ def test_rows_may_be_a_frame_or_an_array(tmp_path, table_model, table_samples):
     assert plain.get("ids") is None
     with pytest.raises(ValueError, match="The samples have 3 rows, but the model"):
         write_report(table_model, tmp_path / "d.html", samples=frame.head(3))
+
+
+def test_a_frame_with_a_column_of_the_name_rows_is_a_frame(tmp_path, table_model, table_samples):
+    frame = pd.DataFrame(table_samples.rows, columns=["rows", "ids", "labels", "kind"])
+    data = data_of(write_report(table_model, tmp_path / "report.html", samples=frame).read_text(encoding="utf-8"))
+    assert {feature["name"] for record in data["clusters"] for feature in record["features"]} <= set(frame)
+    with pytest.raises(ValueError, match="must be the rows that were fitted, as a DataFrame or an array, or what"):
+        write_report(table_model, tmp_path / "other.html", samples="customers.csv")
+
+
+def test_one_cluster_has_a_title_of_one_and_the_next_splits(tmp_path):
+    X = np.random.default_rng(0).normal(size=(300, 4))
+    model = DCTreeClustering().fit(X)
+    page = write_report(model, tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "<title>DCTreeClustering found 1 cluster</title>" in page
+    for number in (2, 3):
+        sizes = np.bincount(model.recluster(n_clusters=number).labels_).tolist()
+        assert f"{number} clusters of {', '.join(map(str, sizes))} rows" in page
+    assert "In a terminal, in the folder of this report: shade recluster . --n-clusters 2" in page
+    two = write_report(model.recluster(n_clusters=2), tmp_path / "two.html").read_text(encoding="utf-8")
+    assert "Only one cluster" not in two

@@ -24,7 +24,6 @@ from shade.clustering.selection import (
     select_clusters,
     select_n_clusters,
 )
-from shade.clustering.split_test import SplitTest
 from shade.clustering.structure_tree import StructureTree, make_test
 from shade.density.data_tree import DataClusters, DataTree
 from shade.density.dc_tree import DCTree
@@ -98,18 +97,17 @@ class Clustering:
         rule = self.rule
         return self if rule.n_clusters is None else replace(self, rule=replace(rule, n_clusters=None))
 
+    def with_number(self, n_clusters: int) -> Clustering:
+        """The same with a wanted number of clusters."""
+        return replace(self, rule=replace(self.rule, n_clusters=n_clusters, cut_distance=None))
+
     @cached_property
     def structure_tree(self) -> StructureTree:
         """The candidate clusters."""
         n_counted = int(np.sum(~self.shown.background))
         rule = self.rule
         if rule.n_clusters is not None:
-            tree = self.automatic.structure_tree
-            if rule.n_clusters <= tree.n_leaves[0]:
-                return tree
-            return StructureTree.from_dc_tree(
-                self.dc_tree, rule.selection, SplitTest.none(tree.test.smallest), n_counted
-            )
+            return self.automatic.structure_tree.with_branches(self.dc_tree, rule.n_clusters)
         test = make_test(
             rule.selection, rule.min_samples, rule.min_cluster_size, n_counted, self.dimension, settled=self.settled
         )

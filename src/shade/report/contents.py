@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import platform
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from textwrap import shorten
@@ -18,6 +19,8 @@ from shade.clustering.clustering import Clustering, finish
 from shade.clustering.joining import join_clusters
 from shade.clustering.selection import FlatClustering, select_each_number, total_stabilities
 from shade.clustering.structure_tree import StructureTree
+from shade.data.samples import counted
+from shade.estimators.result_warnings import explain_noise, explain_one_cluster, next_splits
 from shade.metrics.explanation import explain_groups
 from shade.plots.palette import DARK_NOISE_COLOUR, NOISE_COLOUR, cluster_colours
 from shade.report.samples import KnownSamples
@@ -196,22 +199,38 @@ def describe_run(model: Any, samples: KnownSamples) -> dict[str, Any]:
         "Noise": f"{np.mean(model.labels_ < 0):.1%}",
     }
     if history:
-        facts["Embedding"] = f"{model.embedding_.shape[1]} dimensions"
+        facts["Embedding"] = counted(model.embedding_.shape[1], "dimension")
         networks = len({record.get("network", 0) for record in history})
         seconds = sum(record.get("seconds", 0.0) for record in history)
-        epochs, took = f"{len(history) // networks:,} epochs", format_seconds(seconds / networks)
+        epochs, took = counted(len(history) // networks, "epoch"), format_seconds(seconds / networks)
         # Networks may have trained side by side, so their times do not add up to one that anybody waited.
         facts["Training"] = f"{networks} networks, {epochs} in {took} each" if networks > 1 else f"{epochs} in {took}"
+    if getattr(model, "seed_", None) is not None:
+        facts["Seed"] = str(model.seed_)
     given = {
         name: value for name, value in model.get_params(deep=False).items() if name not in ("verbose", "callbacks")
     }
     return {
         "facts": facts,
+        "advice": _advise(model.clustering_),
         "parameters": {name: shorten(str(value), 200) for name, value in given.items()},
         "source": samples.source,
         "notes": samples.notes,
         "versions": {"shade": __version__, "python": platform.python_version(), **installed_versions(PACKAGES)},
     }
+
+
+def _advise(clustering: Clustering) -> list[str]:
+    """What a result of one cluster, or of much noise, means, and what can be done next."""
+    advice = [sentence for sentence in (explain_one_cluster(clustering), explain_noise(clustering)) if sentence]
+    for name, value in dict.fromkeys(re.findall(r"recluster\((\w+)=(\w+)\)", " ".join(advice))):
+        flag = name.replace("_", "-")
+        option = f"--no-{flag}" if value == "False" else f"--{flag} {value}"
+        advice.append(f"In a terminal, in the folder of this report: shade recluster . {option}")
+    if clustering.flat.n_clusters == 1 and (sizes := next_splits(clustering)):
+        parts = (f"{len(own)} clusters of {', '.join(f'{size:,}' for size in own)} rows" for own in sizes)
+        advice.append(f"The next splits would give {', or '.join(parts)}.")
+    return advice
 
 
 def format_seconds(seconds: float) -> str:
