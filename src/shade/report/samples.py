@@ -33,7 +33,7 @@ def check_samples(samples: Any, n_points: int) -> KnownSamples:
     """Check that samples have a row for each point, and tell tables from images."""
     if samples is None:
         return KnownSamples()
-    is_array = hasattr(samples, "shape") and not isinstance(samples, Samples)  # a DataFrame may have a column "rows"
+    is_array = not isinstance(samples, Samples) and hasattr(samples, "shape")  # a DataFrame may have a column "rows"
     samples = samples if hasattr(samples, "rows") and not is_array else _as_samples(samples)
     rows = None if samples.rows is None else np.asarray(to_numpy(samples.rows))
     if rows is not None and len(rows) != n_points:
