@@ -57,7 +57,7 @@ def test_a_group_that_is_called_minus_one_is_a_group(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     assert json.loads((tmp_path / "out" / "summary.json").read_text())["data"]["agreement"]["adjusted_rand"] < 0.5
     assert "clusters found  1" in result.stdout
-    assert "--n-clusters 2' shows the most likely split" in result.stderr  # one blob is one cluster
+    assert f"shade recluster {tmp_path / 'out'} --n-clusters 2 divides it all the same" in result.stderr
     told = run("predict", tmp_path / "out", tmp_path / "rows.csv", "--drop", "group").stderr
     assert "labelled 120 rows: 1 of 1 cluster, " in told
 
@@ -237,3 +237,25 @@ def test_info_tells_what_a_file_holds(fitted: Path, tmp_path: Path) -> None:
     assert refused.exit_code == 2
     assert "does not embed" in refused.stderr
     assert run("predict", tmp_path / "tree.shade", fitted / "embedding.npy").exit_code == 0
+
+
+def test_without_a_seed_one_is_drawn_and_repeats_the_fit(table: Path, tmp_path: Path) -> None:
+    read = ["--drop-non-numeric", "--missing", "mean"]
+    quick = [*QUICK[: QUICK.index("--random-state")], *QUICK[QUICK.index("--random-state") + 2 :]]
+    seeds = []
+    for name in ("first", "second"):
+        result = run("fit", table, *read, *quick, "-o", tmp_path / name)
+        assert result.exit_code == 0, result.output
+        seeds.append(json.loads((tmp_path / name / "summary.json").read_text())["seed"])
+    assert seeds[0] != seeds[1]
+    assert run("fit", table, *read, *quick, "--random-state", seeds[0], "-o", tmp_path / "again").exit_code == 0
+    first, second, again = (np.load(tmp_path / name / "embedding.npy") for name in ("first", "second", "again"))
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first, second)
+    assert shade.load(tmp_path / "first").seed_ == seeds[0]
+    assert json.loads(run("info", tmp_path / "first", "--json").stdout)["seed"] == seeds[0]
+    assert f"<dt>Seed</dt><dd>{seeds[0]}</dd>" in (tmp_path / "first" / "report.html").read_text(encoding="utf-8")
+    two = run("recluster", tmp_path / "first", "--n-clusters", 2, "-o", tmp_path / "two")
+    assert two.exit_code == 0, two.output
+    assert json.loads((tmp_path / "two" / "summary.json").read_text())["seed"] == seeds[0]
+    assert "report.html" in {path.name for path in (tmp_path / "two").iterdir()}

@@ -98,3 +98,12 @@ def test_an_interrupted_fit_goes_on_to_the_labels_of_an_undisturbed_one(table: P
     broken, whole = (np.load(tmp_path / name / "embedding.npy") for name in ("shade-result", "whole"))
     assert np.array_equal(broken, whole)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["shade-result", "whole"]
+
+
+def test_recluster_shows_a_summary_on_a_terminal_not_every_row(fitted: Path, tmp_path: Path) -> None:
+    screen, code = screen_of(["recluster", str(fitted), "--n-clusters", "2"], tmp_path, unmeasured(NO_COLOR="1"))
+    assert code == 0, screen
+    lines = screen.split("\r\n")
+    assert lines[:2] == ["rows            120", "clusters found  2"]
+    assert lines[-2] == "note: nothing was written; add -o FOLDER for the model, labels and report of these clusters"
+    assert len(lines) == 6

@@ -9,7 +9,7 @@ import pytest
 from sklearn.cluster import HDBSCAN
 
 from shade.clustering import SplitTest, StructureTree, select_clusters
-from shade.clustering.structure_tree import SELECTIONS, MergeTree, make_test
+from shade.clustering.structure_tree import PRECISION, SELECTIONS, MergeTree, make_test
 from shade.density import DCTree, SpanningTree
 from tests import oracles
 from tests.clustering.trees import read_tree
@@ -325,3 +325,25 @@ def test_two_heaps_of_equal_points_are_two_clusters_or_one(selection: str) -> No
     # Neither heap has an inner split, so the paper's structure tree has one node only.
     expected = [0] * 60 if selection == "structure" else [0] * 30 + [1] * 30
     assert clustering.labels.tolist() == expected
+
+
+def test_more_branches_are_found_by_lowering_the_limits_no_further_than_needed() -> None:
+    compared = 0
+    for seed in range(20):
+        X = np.random.default_rng(seed).normal(size=(300, 3))
+        tree = DCTree.from_points(X)
+        found = StructureTree.from_dc_tree(tree, "information", SplitTest.for_points(300, 3.0, 10))
+        for number in range(int(found.n_leaves[0]) + 1, 5):
+            more = found.with_branches(tree, number)
+            factor = more.test.slope / found.test.slope
+            if more.n_leaves[0] < number:
+                assert factor == 0.0  # there are no more of this size
+                continue
+            assert 0.0 < factor < 1.0
+            higher = StructureTree.from_dc_tree(tree, "information", found.test.times(factor + PRECISION))
+            assert higher.n_leaves[0] < number
+            for leaf in np.setdiff1d(np.arange(1, more.n_candidates), more.parent):
+                assert more.evidence(leaf) >= more.test.limit(int(more.size[leaf])) * (1 - 1e-9)
+            compared += 1
+    assert compared >= 20
+    assert found.with_branches(tree, 1) is found

@@ -160,7 +160,7 @@ def touching() -> tuple[SHADE, np.ndarray]:
 
 def test_rows_around_clusters_are_noise_only_where_they_lie_far_out(touching: tuple[SHADE, np.ndarray]) -> None:
     model, X = touching
-    with pytest.warns(ShadeWarning, match=r"of the rows are noise: they lie between clusters.* between_noise=False"):
+    with pytest.warns(ShadeWarning, match=r"of the rows are noise: they lie between clusters.*between_noise=False"):
         other = SHADE(**QUICK, n_networks=1, batch_size=500, between_noise=True).fit(X)
     assert np.array_equal(other.embedding_, model.embedding_)
     assert other.n_clusters_ == model.n_clusters_ > 1
@@ -188,3 +188,10 @@ def test_files_and_other_clusterings_have_outskirts_too(touching: tuple[SHADE, n
     changed.between_noise = True
     with pytest.raises(ValueError, match="not those that it was fitted with"):
         changed.save(tmp_path / "changed.shade")
+
+
+def test_recluster_says_that_the_background_is_found_by_fit() -> None:
+    model = DCTreeClustering().fit(np.random.default_rng(0).normal(size=(60, 2)))
+    assert np.array_equal(model.recluster(background_noise=True).labels_, model.labels_)
+    with pytest.raises(ValueError, match=r"recluster cannot change 'background_noise', .* Fit again"):
+        model.recluster(background_noise=False)

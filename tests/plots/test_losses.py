@@ -103,3 +103,14 @@ def test_lines_that_were_there_before_get_no_names(ax):
 def test_a_history_without_losses_is_refused(history):
     with pytest.raises(ValueError, match="at least one epoch with one of 'loss', 'reconstruction_loss'"):
         plot_losses(history)
+
+
+def test_each_network_has_a_line_of_its_own_and_one_name_for_all(ax):
+    history = [{"network": network, **entry} for network in range(3) for entry in make_history(4 + network)]
+    plot_losses(history, ax=ax)
+    assert [len(line.get_xdata()) for line in ax.lines] == [4, 5, 6] * 3
+    assert all((np.diff(line.get_xdata()) > 0).all() for line in ax.lines)
+    assert sorted(names(ax)) == ["Density", "Reconstruction", "Total"]
+    assert [line.get_label() for line in ax.lines if not line.get_label().startswith("_")] == [
+        "Total", "Reconstruction", "Density",
+    ]  # fmt: skip

@@ -215,7 +215,8 @@ def test_the_slider_recolours_everything(open_page, table_file, table_model, tab
     )
     assert sizes == np.bincount(other.labels_[other.labels_ >= 0]).tolist()
     assert count_colours(page) < fitted
-    assert page.evaluate("model('chosen').data.left.length") == 2
+    assert page.evaluate("model('chosen').data.left.length") == table_model.n_clusters_  # the parts, in two colours
+    assert page.evaluate("new Set(model('chosen').data.colour).size") == 2
     assert set(page.evaluate("Array.from(model('bars').data.label)")) <= {-1, 0.5, 1.5}
     clustered = other.labels_ >= 0
     agreement = adjusted_rand_score(blobs[1][clustered], other.labels_[clustered])

@@ -36,6 +36,8 @@ def labels_and_strengths(data: dict, number: int = 0) -> tuple[np.ndarray, np.nd
     """What the page's program makes of the ranges and labels it is given, in the order of the rows."""
     rows, leaving = unpack(data["points"]["row"], np.int32), unpack(data["points"]["leaving"], np.float32)
     shown = data["numbers"][number - 1] if number else data["fitted"]
+    joined, final = shown.get("joined"), [data["clusters"][cluster] for cluster in shown["clusters"]]
+    shown = shown if joined is None else data["found"]
     clusters = [data["clusters"][cluster] for cluster in shown["clusters"]]
     along, inside = np.full(len(rows), -1), np.zeros(len(rows), bool)
     for label, cluster in enumerate(clusters):
@@ -44,11 +46,13 @@ def labels_and_strengths(data: dict, number: int = 0) -> tuple[np.ndarray, np.nd
     if shown["outside"]:
         given = unpack(shown["outside"], np.uint8 if shown["narrow"] else np.int32).astype(int)
         along[np.full(len(rows), True) if len(given) == len(rows) else ~inside] = np.where(given == 255, -1, given)
-    core, birth = (np.array([cluster[name] for cluster in clusters]) for name in ("core", "birth"))
+    core = np.array([cluster["core"] for cluster in final])[slice(None) if joined is None else joined]
+    birth = np.array([cluster["birth"] for cluster in clusters])
     own = unpack(shown["leaving"], np.float32) if "leaving" in shown else leaving
     reach = np.where(inside, own, np.maximum(leaving, birth[along]))
     labels, strengths = np.empty(len(rows), np.int64), np.empty(len(rows))
-    labels[rows], strengths[rows] = along, np.where(along < 0, 0.0, np.minimum(core[along] / reach, 1.0))
+    strengths[rows] = np.where(along < 0, 0.0, np.minimum(core[along] / reach, 1.0))
+    labels[rows] = along if joined is None else np.append(joined, -1)[along]
     return labels, strengths
 
 
@@ -292,3 +296,24 @@ def test_rows_may_be_a_frame_or_an_array(tmp_path, table_model, table_samples):
     assert plain.get("ids") is None
     with pytest.raises(ValueError, match="The samples have 3 rows, but the model"):
         write_report(table_model, tmp_path / "d.html", samples=frame.head(3))
+
+
+def test_a_frame_with_a_column_of_the_name_rows_is_a_frame(tmp_path, table_model, table_samples):
+    frame = pd.DataFrame(table_samples.rows, columns=["rows", "ids", "labels", "kind"])
+    data = data_of(write_report(table_model, tmp_path / "report.html", samples=frame).read_text(encoding="utf-8"))
+    assert {feature["name"] for record in data["clusters"] for feature in record["features"]} <= set(frame)
+    with pytest.raises(ValueError, match="must be the rows that were fitted, as a DataFrame or an array, or what"):
+        write_report(table_model, tmp_path / "other.html", samples="customers.csv")
+
+
+def test_one_cluster_has_a_title_of_one_and_the_next_splits(tmp_path):
+    X = np.random.default_rng(0).normal(size=(300, 4))
+    model = DCTreeClustering().fit(X)
+    page = write_report(model, tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "<title>DCTreeClustering found 1 cluster</title>" in page
+    for number in (2, 3):
+        sizes = np.bincount(model.recluster(n_clusters=number).labels_).tolist()
+        assert f"{number} clusters of {', '.join(map(str, sizes))} rows" in page
+    assert "In a terminal, in the folder of this report: shade recluster . --n-clusters 2" in page
+    two = write_report(model.recluster(n_clusters=2), tmp_path / "two.html").read_text(encoding="utf-8")
+    assert "Only one cluster" not in two

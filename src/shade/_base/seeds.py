@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +10,7 @@ import numpy as np
 def draw_seed(random_state: Any) -> int:
     """Turn a random_state into one seed; None draws one from the system."""
     if random_state is None:
-        return cast(int, np.random.SeedSequence().entropy)
+        return int(np.random.SeedSequence().generate_state(1)[0])  # short enough to type it again
     if isinstance(random_state, np.random.Generator):
         return int(random_state.integers(2**63))
     if isinstance(random_state, np.random.RandomState):

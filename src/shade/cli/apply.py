@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
@@ -15,7 +16,7 @@ from shade.cli.arguments import DataArgument, JsonOption, ModelArgument, Overwri
 from shade.cli.exit_codes import UsageError
 from shade.cli.fit import read_and_tell
 from shade.cli.messages import Messages
-from shade.cli.options import DATA, with_options
+from shade.cli.options import DATA, in_options, with_options
 from shade.cli.output import LABELS_NAME, check_table_name, new_folder, write_table, writing
 
 if TYPE_CHECKING:
@@ -81,7 +82,11 @@ def recluster(
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="Folder for the results; labels go to standard output if left out."),
+        typer.Option(
+            "--output",
+            "-o",
+            help="Folder for the results. If left out, the labels go to standard output, or a summary to a terminal.",
+        ),
     ] = None,
     overwrite: OverwriteOption = False,
     as_json: JsonOption = False,
@@ -104,7 +109,7 @@ def recluster(
         try:
             other = found.recluster(**asked)
         except ValueError as error:
-            raise error if isinstance(error, ShadeError) else UsageError(str(error)) from None
+            raise error if isinstance(error, ShadeError) else UsageError(in_options(str(error))) from None
         from shade.cli.results import describe_clusters, describe_parameters, labels_table, show_results, write_results
 
         ids = _ids_beside(model, len(other.labels_))
@@ -112,13 +117,15 @@ def recluster(
         summary["chosen_by"] = asked
         if folder is not None and output is not None:
             with writing(output):
-                write_results(other, folder, ids, summary, None, messages)
+                write_results(other, folder, labels_table(other, ids), summary, None, messages)
             messages.say(f"note: the report shows no features; shade report {output} --data FILE -o FILE.html does")
-    if output is None and not as_json:
+    if output is None and not as_json and not sys.stdout.isatty():
         write_table(labels_table(other, ids), None)
         messages.say(f"{counted(other.n_clusters_, 'cluster')}, {summary['n_noise'] / len(ids):.1%} noise")
     else:
         show_results(summary, output, as_json=as_json)
+        if output is None and not as_json:
+            messages.say("note: nothing was written; add -o FOLDER for the model, labels and report of these clusters")
 
 
 def load_model(path: Path) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,7 +24,7 @@ from shade._base.memory import format_memory, parse_memory
 from shade.cli.arguments import DataArgument, FolderOption, JsonOption, OverwriteOption, QuietOption
 from shade.cli.exit_codes import UsageError
 from shade.cli.messages import Messages
-from shade.cli.options import DATA, FITTING, MODEL, in_options, with_options
+from shade.cli.options import DATA, FITTING, MODEL, in_commands, in_options, with_options
 from shade.cli.output import new_folder, writing
 
 if TYPE_CHECKING:
@@ -40,6 +41,9 @@ def fit(
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on from the checkpoint that an interrupted fit of the same data left.")
     ] = False,
+    with_data: Annotated[
+        bool, typer.Option("--with-data", help="Add the columns of the data, and its labels, to labels.csv.")
+    ] = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
     **options: Any,
@@ -50,10 +54,12 @@ def fit(
     first = find_ranks().first  # of the processes that torchrun starts, one prints messages and writes the results
     messages = Messages(quiet=quiet or not first)
     place = new_folder(output, overwrite=overwrite) if first else nullcontext(None)
-    with place as folder, messages.warnings_as_lines():
+    with place as folder, messages.warnings_as_lines(partial(in_commands, folder=output)):
         fitting = {**FITTING.take(options), "checkpoint": _checkpoint_of(output), "resume": resume or None}
         memory = _bytes_of(fitting["memory"])
         samples = read_and_tell(data, {**DATA.take(options), "memory": memory}, messages)
+        if with_data and not (samples.in_memory and len(samples.shape) == 2):
+            raise UsageError("--with-data is for tables that are read whole. Leave it out for this data.")
         started = time.perf_counter()
         model = _train(samples, MODEL.take(options), fitting, messages)
         seconds = round(time.perf_counter() - started, 3)
@@ -61,36 +67,23 @@ def fit(
             return
         summary = _summarise(model, samples, seconds)
 
-        from shade.cli.results import show_results, write_results
+        from shade.cli.results import labels_table, show_results, write_results
 
         try:
             with writing(output):
-                write_results(model, folder, samples.ids, summary, _for_report(samples, memory, messages), messages)
+                labels = labels_table(model, samples.ids, samples if with_data else None, options["label"])
+                write_results(model, folder, labels, summary, _for_report(samples, memory, messages), messages)
         except OutputError:
             _tell_of_checkpoint(_checkpoint_of(output), messages)
             raise
     _checkpoint_of(output).unlink(missing_ok=True)
     show_results(summary, output, as_json=as_json)
-    if summary["n_clusters"] == 1:
-        messages.say(_explain_one_cluster(model, output))
-
-
-def _explain_one_cluster(model: SHADE, output: Path) -> str:
-    """What a single cluster means, and what can be done next."""
-    found = "note: only one cluster was found: no part of the data is separated from the rest by a sparser region. "
-    try:
-        model.recluster(n_clusters=2)
-    except ValueError:
-        smallest = model.clustering_.structure_tree.test.smallest
-        return (
-            f"{found}It cannot be divided into two parts of at least {smallest} rows; try a smaller --min-cluster-size."
-        )
-    return f"{found}'shade recluster {output} --n-clusters 2' shows the most likely split."
 
 
 def read_and_tell(data: str, options: dict[str, Any], messages: Messages) -> Samples:
     """Read samples and say what they are and what was done to them."""
     from shade.data import read_samples
+    from shade.data.samples import counted
 
     messages.say(f"reading {'standard input' if data == '-' else data}")
     try:
@@ -99,8 +92,9 @@ def read_and_tell(data: str, options: dict[str, Any], messages: Messages) -> Sam
     except MemoryBudgetError as error:
         raise MemoryBudgetError(in_options(str(error))) from None
     shape = " x ".join(map(str, samples.shape[1:]))
-    what = {"table": f"rows of {shape} columns", "images": f"images of {shape}", "frames": f"frames of {shape}"}
-    messages.say(f"{len(samples)} {what[samples.kind]}")
+    what = {"table": "row", "images": "image", "frames": "frame"}[samples.kind]
+    of = counted(samples.shape[1], "column") if samples.kind == "table" and len(samples.shape) == 2 else shape
+    messages.say(f"{counted(len(samples), what)} of {of}")
     for note in samples.notes:
         messages.say(f"note: {note}")
     return samples
@@ -155,7 +149,7 @@ def _train(samples: Samples, parameters: dict[str, Any], fitting: dict[str, Any]
         model.check_parameters()
         check_intervals(fitting["checkpoint_minutes"], fitting["checkpoint_epochs"])
     except ValueError as error:
-        raise error if isinstance(error, DeviceError) else UsageError(str(error)) from None
+        raise error if isinstance(error, DeviceError) else UsageError(in_options(str(error))) from None
     if resume and not checkpoint.exists():
         messages.say(f"note: there is no {checkpoint} to go on from, so training starts anew")
     before = _written(checkpoint)

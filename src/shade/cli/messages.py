@@ -5,9 +5,11 @@ from __future__ import annotations
 import logging
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
+
+from shade._base.errors import ShadeWarning
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -32,7 +34,7 @@ class Messages:
         self.console.print(text, markup=False, soft_wrap=True)
 
     @contextmanager
-    def warnings_as_lines(self) -> Iterator[None]:
+    def warnings_as_lines(self, reword: Callable[[str], str] = str) -> Iterator[None]:
         """Show warnings, and what shade logs, as one line each, without the place in the code."""
         logger, handler = logging.getLogger("shade"), logging.Handler()
         handler.emit = lambda record: self.say(f"note: {record.getMessage()}")  # type: ignore[method-assign]
@@ -41,7 +43,10 @@ class Messages:
         logger.setLevel(logging.INFO)
         try:
             with warnings.catch_warnings():
-                warnings.showwarning = lambda message, *_: self.say(f"warning: {message}")
+                warnings.simplefilter("always", ShadeWarning)
+                warnings.showwarning = lambda message, *_: self.say(
+                    f"warning: {' '.join(reword(str(message)).split())}"
+                )
                 yield
         finally:
             logger.removeHandler(handler)

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cache, wraps
 from importlib.resources import files
+from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any
 
 import typer
@@ -162,7 +164,9 @@ def _to_python(parameter: Parameter, value: Any) -> Any:
 
 def in_options(text: str) -> str:
     """What an error says of parameters, in options: memory='1GB' is --memory 1GB, and 'batch_size' is --batch-size."""
-    names = {found.name for source in (MODEL, FITTING) for found in source.parameters} | {"resume"}
+    names = {found.name for source in (MODEL, FITTING) for found in source.parameters} | {"resume", "cut_distance"}
+
+    text = re.sub(r"The ('\w+') parameter(?: of \w+)? must be", r"\1 must be", text).replace(" or None.", ".")
 
     def option(found: re.Match[str]) -> str:
         name = found["named"] or found["given"]
@@ -173,6 +177,13 @@ def in_options(text: str) -> str:
         return switched.get(found["value"] or "True", f"--{flag} {found['value']}")
 
     return re.sub(r"'(?P<named>\w+)'(?!\w)|\b(?P<given>\w+)=(['\"]?)(?P<value>[\w.]+)\3", option, text)
+
+
+def in_commands(text: str, folder: Path) -> str:
+    """The same for a warning: recluster(n_clusters=2) is the command that does it with the results in a folder."""
+    command = f"shade recluster {quote(str(folder))}"
+    text = re.sub(r"recluster\((\w+=\w+)\)", lambda found: f"{command} {in_options(found[1])}", text)
+    return in_options(text)
 
 
 def _help(parameter: Parameter) -> str:

@@ -17,14 +17,23 @@ if TYPE_CHECKING:
     from shade.estimators.shade import SHADE
 
 
-def labels_table(model: Any, ids: AnyArray) -> dict[str, AnyArray]:
-    """What is known of each training row."""
+def labels_table(
+    model: Any, ids: AnyArray, data: Samples | None = None, label_name: str | None = None
+) -> dict[str, AnyArray]:
+    """What is known of each training row; with data also its columns as they were read, and its known group."""
     scores = {"probability": model.probabilities_, "outlier_score": model.outlier_scores_}
-    return {"id": ids, "label": model.labels_, **scores}
+    table = {"id": ids, "label": model.labels_, **scores}
+    if data is None:
+        return table
+    names = data.feature_names or tuple(f"x{column}" for column in range(data.shape[1]))
+    given = dict(zip(names, data.rows.T, strict=True))
+    if data.labels is not None:
+        given[label_name or "label"] = data.labels
+    return table | {f"{name} (data)" if name in table else name: values for name, values in given.items()}
 
 
 def describe_clusters(model: Any) -> dict[str, Any]:
-    """Numbers of a clustering, for summary.json."""
+    """Numbers of a clustering, and the seed that repeats its training, for summary.json."""
     import numpy as np
 
     labels = model.labels_
@@ -34,6 +43,7 @@ def describe_clusters(model: Any) -> dict[str, Any]:
         "n_noise": int(np.count_nonzero(labels < 0)),
         "cluster_sizes": np.bincount(labels[labels >= 0], minlength=model.n_clusters_).tolist(),
         "cluster_persistence": [float(value) for value in np.round(model.cluster_persistence_, 6)],
+        "seed": getattr(model, "seed_", None),
     }
 
 
@@ -64,13 +74,14 @@ def describe_samples(samples: Samples, model: SHADE) -> dict[str, Any]:
 
 
 def write_results(
-    model: SHADE, folder: Path, ids: AnyArray, summary: dict[str, Any], samples: Samples | None, messages: Messages
-) -> None:
+    model: SHADE, folder: Path, labels: dict[str, AnyArray], summary: dict[str, Any], samples: Samples | None,
+    messages: Messages,
+) -> None:  # fmt: skip
     """Fill a folder aside; `samples` are for the report, which is left out where its packages are not there."""
     import numpy as np
 
     model.save(folder / MODEL_NAME)
-    write_table(labels_table(model, ids), folder / LABELS_NAME)
+    write_table(labels, folder / LABELS_NAME)
     np.save(folder / EMBEDDING_NAME, model.points_)
     write_json(summary, folder / SUMMARY_NAME)
     from shade.report import write_report

@@ -12,6 +12,7 @@ from shade._base.validation import check_min_samples
 from shade.clustering.assignment import Attachment, PointIndex
 from shade.clustering.background import CLEAR_GAP, find_background
 from shade.clustering.between import assign_between
+from shade.clustering.joining import join_clusters, joining_order
 from shade.clustering.links import follow_links, links_of, sort_links
 from shade.clustering.rule import ClusterRule
 from shade.clustering.selection import (
@@ -23,7 +24,6 @@ from shade.clustering.selection import (
     select_clusters,
     select_n_clusters,
 )
-from shade.clustering.split_test import SplitTest
 from shade.clustering.structure_tree import StructureTree, make_test
 from shade.density.data_tree import DataClusters, DataTree
 from shade.density.dc_tree import DCTree
@@ -92,22 +92,45 @@ class Clustering:
     settled: bool = False
 
     @cached_property
+    def automatic(self) -> Clustering:
+        """The same without a wanted number of clusters."""
+        rule = self.rule
+        return self if rule.n_clusters is None else replace(self, rule=replace(rule, n_clusters=None))
+
+    def with_number(self, n_clusters: int) -> Clustering:
+        """The same with a wanted number of clusters."""
+        return replace(self, rule=replace(self.rule, n_clusters=n_clusters, cut_distance=None))
+
+    @cached_property
     def structure_tree(self) -> StructureTree:
         """The candidate clusters."""
         n_counted = int(np.sum(~self.shown.background))
         rule = self.rule
+        if rule.n_clusters is not None:
+            return self.automatic.structure_tree.with_branches(self.dc_tree, rule.n_clusters)
         test = make_test(
             rule.selection, rule.min_samples, rule.min_cluster_size, n_counted, self.dimension, settled=self.settled
         )
-        tree = StructureTree.from_dc_tree(self.dc_tree, rule.selection, test, n_counted)
-        if rule.n_clusters is not None and rule.n_clusters > tree.n_leaves[0]:
-            tree = StructureTree.from_dc_tree(self.dc_tree, rule.selection, SplitTest.none(test.smallest), n_counted)
-        return tree
+        return StructureTree.from_dc_tree(self.dc_tree, rule.selection, test, n_counted)
 
     @cached_property
     def flat(self) -> FlatClustering:
         """The clusters."""
+        if self.rule.n_clusters is not None and self.joins:
+            return join_clusters(self.automatic.flat, self.joining_order, self.rule.n_clusters, self.dc_tree)
         return finish(self, self._choose())
+
+    @property
+    def joins(self) -> bool:
+        """Whether the wanted number is no larger than the number that is found without it."""
+        wanted = self.rule.n_clusters
+        return wanted is not None and wanted <= self.automatic.flat.n_clusters
+
+    @cached_property
+    def joining_order(self) -> IntArray:
+        """Which of the clusters that are found without a wanted number become one first."""
+        found = self.automatic
+        return joining_order(found.flat, self.links, self.dc_tree, found.structure_tree.floor)
 
     @cached_property
     def index(self) -> PointIndex:
@@ -118,7 +141,9 @@ class Clustering:
     def of_branches(self) -> bool:
         """Whether the clusters are branches that passed the test of their split, and not of a cut or of the data."""
         rule = self.rule
-        return rule.cut_distance is None and (rule.n_clusters is not None or not self.shown.decides)
+        if rule.cut_distance is not None:
+            return False
+        return not self.shown.decides or (rule.n_clusters is not None and not self.joins)
 
     def _choose(self) -> FlatClustering:
         """The branches of the tree that are the clusters."""

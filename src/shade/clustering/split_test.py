@@ -48,6 +48,14 @@ class SplitTest:
         """The slope where so many branches are real."""
         return max(self.slope - self.growth * math.log(n_real), 0.0)
 
+    def limit(self, size: int) -> float:
+        """The evidence that a branch of so many rows needs."""
+        return self.slope / math.sqrt(size) + self.level
+
+    def times(self, factor: float) -> SplitTest:
+        """The test with limits so many times as high."""
+        return SplitTest(factor * self.slope, factor * self.level, self.smallest)
+
     @classmethod
     def none(cls, smallest: int) -> SplitTest:
         """Every split into branches of at least so many rows is real."""

@@ -29,6 +29,8 @@ COINCIDENCE = 2.0**-10
 # (docs/experiments.md).
 DEPTH = 1.5
 
+PRECISION = 2.0**-12  # to which limits of the test are lowered
+
 SELECTIONS = ("structure", "branches", "information")
 
 
@@ -220,6 +222,30 @@ class StructureTree:
             selection, test, n_counted, parent, merges.size[node], parting[merges.parent[node]], death, stability, node,
             tree.order, merges, branches,
         )  # fmt: skip
+
+    def with_branches(self, tree: DCTree, number: int) -> StructureTree:
+        """The candidates with the limits of the test lowered until there are so many childless ones, if there can be.
+
+        So the splits with the most evidence come first.
+        """
+        if number <= self.n_leaves[0] or self.test == SplitTest.none(self.test.smallest):
+            return self
+        low, high = 0.0, 1.0
+        found = StructureTree.from_dc_tree(tree, self.selection, self.test.times(0.0), self.n_counted)
+        while found.n_leaves[0] >= number and high - low > PRECISION:
+            middle = (low + high) / 2
+            lower = StructureTree.from_dc_tree(tree, self.selection, self.test.times(middle), self.n_counted)
+            if lower.n_leaves[0] >= number:
+                low, found = middle, lower
+            else:
+                high = middle
+        return found
+
+    def evidence(self, candidate: int) -> float:
+        """How much denser a childless candidate is than the place where it meets another."""
+        own = self.branches.point_branch == candidate
+        distance = np.maximum(self.branches.leaving[own], self.floor)
+        return float(np.mean(np.log(self.birth[candidate] / distance)))
 
     @cached_property
     def floor(self) -> float:

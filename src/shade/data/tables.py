@@ -162,7 +162,7 @@ def known_columns(source: str, found: list[str], columns: Sequence[str], notes: 
     if lacking:
         raise DataError(
             f"{source} lacks {len(lacking)} of the {len(columns)} columns the model was trained on: "
-            f"{enumerate_names(lacking)}."
+            f"{enumerate_names(lacking)}. Add them to the data, or fit a model without them."
         )
     unknown = [name for name in found if name not in set(columns)]
     if unknown:

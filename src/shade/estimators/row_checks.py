@@ -43,15 +43,17 @@ def check_samples(model: SHADE, X: Any, *, reset: bool) -> Any:
 def check_rows(estimator: Any, X: object, *, reset: bool) -> AnyArray:
     """Check rows as scikit-learn does, with our words for what is not a number."""
     try:
-        checked = validate_data(
-            estimator, X, reset=reset, dtype="numeric", ensure_all_finite=False, ensure_min_samples=1,
-            ensure_min_features=1,
+        checked = validation.check_numeric(
+            validate_data(
+                estimator, X, reset=reset, dtype="numeric", ensure_all_finite=False, ensure_min_samples=1,
+                ensure_min_features=1,
+            )
         )  # fmt: skip
     except (ValueError, TypeError) as error:
         _blame_columns(X, error)
         raise
     names = getattr(estimator, "feature_names_in_", None)
-    rows: AnyArray = validation.check_finite(validation.check_numeric(checked), names=names)
+    rows: AnyArray = validation.check_finite(checked, names=names)
     return rows
 
 
@@ -66,7 +68,8 @@ def _blame_columns(X: Any, error: Exception) -> None:
     if odd:
         first, value = next(iter(odd.items()))
         raise ValueError(
-            f"Columns must be of numbers. Encode or leave out {enumerate_names(list(odd))}: {first!r} has {value!r}."
+            f"Only columns of numbers can be clustered. Encode these as numbers, or leave them out: "
+            f"{enumerate_names(list(odd))} ({first!r} holds {value!r})."
         ) from error
 
 

@@ -167,6 +167,8 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         Whether the embedding has settled on means over neighbours.
     training_tree_ : {"batch", "complete"}
         Where the dc-distances of training came from.
+    seed_ : int
+        The seed that was used; with `random_state=seed_` the same fit can be repeated.
     history_ : list of dict
         Losses and seconds of each epoch; with an ensemble also the number of the network.
     n_clusters_ : int
@@ -302,6 +304,7 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
             seed, checkpoints = begin_training(
                 self.random_state, rows, identity, checkpoint, resume, checkpoint_minutes, checkpoint_epochs, ranks
             )
+            self.seed_ = seed
             standardize = choose_standardization(self.standardize, rows, self.sample_shape_)
             self.standardizer_ = Standardizer.fit(rows, standardize, unit_free=self.density_unit != "data")
             names = getattr(self, "feature_names_in_", [f"x{column}" for column in range(self.n_features_in_)])

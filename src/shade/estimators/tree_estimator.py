@@ -187,14 +187,16 @@ class TreeClusteringMixin:
         min_samples: int | None = None,
         min_cluster_size: int | None = None,
         between_noise: bool | None = None,
+        background_noise: bool | None = None,
     ) -> Self:
         """Another clustering of the same points, without training again.
 
         Parameters
         ----------
         n_clusters : int, optional
-            Number of clusters; as many as the tree shows if None. Splits of the tree that are more than chance are used
-            first; if there are too few of them, other splits are used as well.
+            Number of clusters; as many as the tree shows if None. For fewer than that, the clusters that are nearest to
+            each other are joined, one pair after the other. For more, splits of the tree that are more than chance are
+            used first, then others.
         cut_distance : float, optional
             Cut the tree at a distance, as DBSCAN* does.
         min_samples : int, optional
@@ -203,12 +205,13 @@ class TreeClusteringMixin:
             Minimum number of rows of a branch of the tree.
         between_noise : bool, optional
             Whether rows between clusters are noise.
+        background_noise : bool, optional
+            Only the value of `fit`, which finds the background, is allowed.
 
         Returns
         -------
         estimator
-            A fitted estimator with the other clustering; this one stays as it is. Whether a background of the data is
-            noise was decided by `fit` and stays so.
+            A fitted estimator with the other clustering; this one stays as it is.
         """
         check_is_fitted(self)
         for name, value, least in (
@@ -219,6 +222,8 @@ class TreeClusteringMixin:
             check_parameter("cut_distance", cut_distance, Real(0.0), "recluster")
         if between_noise is not None:
             check_parameter("between_noise", between_noise, Choice((True, False)), "recluster")
+        if background_noise is not None:
+            check_parameter("background_noise", background_noise, Choice((True, False)), "recluster")
         if n_clusters is not None and cut_distance is not None:
             raise ValueError(
                 "The 'n_clusters' and 'cut_distance' parameters of recluster exclude each other: give one."
@@ -229,6 +234,8 @@ class TreeClusteringMixin:
         other.n_clusters = n_clusters
         other.between_noise = self.between_noise if between_noise is None else between_noise
         rule = replace(other.rule(), cut_distance=cut_distance)
+        if background_noise is not None:
+            rule = replace(rule, background_noise=background_noise)
         found = recluster(self.clustering_, rule, n_jobs=self.n_jobs, device=tree_device(self.device))
         if n_clusters is not None:
             check_number(found.structure_tree, n_clusters)

@@ -194,6 +194,8 @@ def _check_description(description: Mapping[str, Any]) -> None:
     deep = description["estimator"] == "SHADE"
     trees = ("batch", "complete") if deep else (None,)
     _require(description.get("training_tree") in trees, "the tree of training is neither of batches nor complete")
+    seed = description.get("seed")
+    _require(seed is None or (type(seed) is int and seed >= 0), "the seed is no whole number")
     settled = description.get("settled")
     _require(type(settled) is bool and (deep or not settled), "it does not say whether the embedding has settled")
     _require(type(description.get("of_data")) is bool, "it does not say whether the clusters are those of the data")

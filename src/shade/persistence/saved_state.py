@@ -41,6 +41,7 @@ def contents_of(model: Any) -> ModelContents:
         "training_tree": getattr(model, "training_tree_", None),
         "settled": clustering.settled,
         "of_data": clustering.shown.decides,
+        "seed": getattr(model, "seed_", None),
         "history": getattr(model, "history_", []),
         "feature_names": list(getattr(model, "feature_names_in_", [])),
         "rule": {name: _plain(value) for name, value in asdict(clustering.rule).items()},
@@ -147,6 +148,7 @@ def describe_model(contents: ModelContents) -> dict[str, Any]:
         "networks": len({record.get("network", 0) for record in history}),
         "epochs": max((record.get("epoch", 0) for record in history), default=0),
         "losses": {name: value for name, value in last.items() if name.endswith("loss")},
+        "seed": description.get("seed"),
         "parameters": description["parameters"],
     }
 
@@ -158,6 +160,7 @@ def _restore_embedding(model: Any, contents: ModelContents) -> None:
     model.standardizer_ = Standardizer(arrays["standardizer.mean"], arrays["standardizer.scale"])
     model.training_tree_ = description["training_tree"]
     model.settled_ = description["settled"]
+    model.seed_ = description.get("seed")  # files of earlier versions have none
     model.history_ = description["history"]
     model.n_iter_ = len(model.history_)
     model.embedding_ = arrays["embedding"]

@@ -21,7 +21,7 @@ NAME_WIDTH, NAME_HEIGHT = 85.0, 12.0
 
 
 def plot_losses(history: Any, *, ax: Axes | None = None) -> Axes:
-    """Draw each loss over the epochs, its name at the end of its line.
+    """Draw each loss over the epochs, one line for each network, and the name of the loss at the end of the first.
 
     The axis of losses is logarithmic if they range over more than two decades.
 
@@ -46,18 +46,25 @@ def plot_losses(history: Any, *, ax: Axes | None = None) -> Axes:
     ['Total']
     """
     history = getattr(history, "history_", history)
-    series = {key: values for key in TITLES if len(values := _series(history, key))}
+    networks = list(dict.fromkeys(entry.get("network", 0) for entry in history))
+    lines = [
+        (key, values)
+        for key in TITLES
+        for network in networks
+        if len(values := _series([entry for entry in history if entry.get("network", 0) == network], key))
+    ]
+    series = dict(reversed(lines))  # of the first network
     if not series:
         raise ValueError(
             f"The history must have at least one epoch with one of {', '.join(map(repr, TITLES))}. "
             f"Got {len(history)} epochs without any instead."
         )
     axes = choose_axes(ax, 7.0, 4.0)
-    everything = np.concatenate(list(series.values()))
+    everything = np.concatenate([values for _, values in lines])
     axes.set_yscale("log" if spans_decades(everything[:, 1]) else "linear")
-    for key, values in series.items():
-        marker = "o" if len(values) == 1 else ""
-        axes.plot(values[:, 0], values[:, 1], color=COLOURS[key], marker=marker, label=TITLES[key])
+    for key, values in lines:
+        marker, label = "o" if len(values) == 1 else "", TITLES[key] if values is series[key] else None
+        axes.plot(values[:, 0], values[:, 1], color=COLOURS[key], marker=marker, label=label)
     axes.set(xlabel="Epoch", ylabel="Loss")
     if axes.get_yscale() == "linear" and everything[:, 1].min() >= 0:
         axes.set_ylim(bottom=0.0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import platform
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from textwrap import shorten
@@ -14,9 +15,12 @@ import numpy as np
 from shade import __version__
 from shade._base.arrays import AnyArray, FloatArray, IntArray
 from shade._base.extras import installed_versions
-from shade.clustering.clustering import finish
+from shade.clustering.clustering import Clustering, finish
+from shade.clustering.joining import join_clusters
 from shade.clustering.selection import FlatClustering, select_each_number, total_stabilities
 from shade.clustering.structure_tree import StructureTree
+from shade.data.samples import counted
+from shade.estimators.result_warnings import explain_noise, explain_one_cluster, next_splits
 from shade.metrics.explanation import explain_groups
 from shade.plots.palette import DARK_NOISE_COLOUR, NOISE_COLOUR, cluster_colours
 from shade.report.samples import KnownSamples
@@ -43,8 +47,9 @@ class ClusterTable:
     """Every cluster of any clustering that the page can show, each once; its branch is a range of the tree's order."""
 
     tree: StructureTree
-    places: dict[tuple[float, ...], int] = field(default_factory=dict)
+    places: dict[tuple[object, ...], int] = field(default_factory=dict)
     records: list[dict[str, Any]] = field(default_factory=list)
+    rows: list[IntArray] = field(default_factory=list)  # of each record, those in its branches
     position: IntArray = field(init=False)  # of each row in the order
 
     def __post_init__(self) -> None:
@@ -66,10 +71,33 @@ class ClusterTable:
                     raise ValueError("The clusters of this model are not branches of its tree: was it altered?")
             place = *key, clustering.death[label], clustering.limit[label]
             if place not in self.places:
-                self.places[place] = len(self.records)
-                self.records.append(self._describe(clustering, label, key))
+                described = self._describe(clustering, label, key)
+                self._keep(place, described, clustering.exemplars[label], self.tree.order[slice(*key)])
             numbers.append(self.places[place])
         return {"clusters": numbers, **_pack_outside(labels[outside], clustering.n_clusters)}
+
+    def add_joined(self, parts: Sequence[int], found: FlatClustering, joined: FlatClustering) -> dict[str, Any]:
+        """A clustering in which each cluster is one or more of those found, and the label that each of these has."""
+        labels, inside = np.empty(found.n_clusters, np.int64), found.labels >= 0
+        labels[found.labels[inside]] = joined.labels[inside]
+        numbers = []
+        for label in range(joined.n_clusters):
+            own = tuple(parts[part] for part in np.flatnonzero(labels == label).tolist())
+            if len(own) > 1 and ("joined", *own) not in self.places:  # its branch is that of the largest part
+                rows = np.concatenate([self.rows[part] for part in own])
+                described = {
+                    **self.records[own[0]],
+                    "core": float(joined.death[label]),
+                    "persistence": float(joined.persistence[label]),
+                }
+                self._keep(("joined", *own), described, joined.exemplars[label], rows)
+            numbers.append(self.places["joined", *own] if len(own) > 1 else own[0])
+        return {"clusters": numbers, "joined": labels.tolist()}
+
+    def _keep(self, place: tuple[object, ...], described: dict[str, Any], exemplars: IntArray, rows: IntArray) -> None:
+        self.places[place] = len(self.records)
+        self.records.append({**described, "exemplars": self._pick_exemplars(exemplars), "features": []})
+        self.rows.append(rows)
 
     def _describe(self, clustering: FlatClustering, label: int, key: tuple[int, int]) -> dict[str, Any]:
         merges = self.tree.merges
@@ -85,8 +113,6 @@ class ClusterTable:
             "core": death,
             "persistence": float(clustering.persistence[label]),
             "stability": stability if np.isfinite(stability) else None,
-            "exemplars": self._pick_exemplars(clustering.exemplars[label]),
-            "features": [],
         }
 
     def _pick_exemplars(self, rows: IntArray) -> list[int]:
@@ -97,8 +123,7 @@ class ClusterTable:
 
     def explain(self, table: AnyArray, names: Sequence[str] | None) -> None:
         """Tell each cluster by the features that set it apart."""
-        groups = [self.tree.order[record["start"] : record["stop"]] for record in self.records]
-        explained = explain_groups(table, groups, top=TOP_FEATURES, feature_names=names)
+        explained = explain_groups(table, self.rows, top=TOP_FEATURES, feature_names=names)
         for place, record in enumerate(self.records):
             record["features"] = [
                 {
@@ -120,10 +145,14 @@ def gather_contents(
     available = int(tree.n_leaves[0])
     most = min(available, max(MOST_NUMBERS, min(model.n_clusters_ + 10, MOST_COLOURS)))
     clusters = ClusterTable(tree)
-    fitted = clusters.add(model.clustering_.flat)
-    if not model.clustering_.of_branches:
-        fitted["leaving"] = pack(np.maximum(tree.size_branches.leaving, tree.floor), np.float32)
-    numbers, fitted_number = _add_numbers(model, clusters, most)
+    fitted, own = model.clustering_, replace(model.clustering_.rule, n_clusters=None, cut_distance=None)
+    free = fitted if fitted.rule == own else replace(fitted, rule=own)
+    found = _add(free, clusters)
+    if fitted is free or fitted.joins:
+        as_fitted = clusters.add_joined(found["clusters"], free.flat, fitted.flat)
+    else:
+        as_fitted = _add(fitted, clusters)
+    numbers, fitted_number = _add_numbers(model, free, found["clusters"], clusters, most)
     table = samples.table
     if table is None and samples.images is None and not hasattr(model, "embedding_"):
         table = model.points_
@@ -144,8 +173,9 @@ def gather_contents(
         "ids": None if samples.ids is None else [samples.ids[row] for row in order],
         "truth": None if samples.labels is None else _encode_texts(samples.labels, order),
         "clusters": clusters.records,
+        "found": found,
         "numbers": numbers,
-        "fitted": fitted,
+        "fitted": as_fitted,
         "fittedNumber": fitted_number,
         "available": available,
         "stability": [round(float(total), 6) for total in total_stabilities(tree, most)],
@@ -169,22 +199,38 @@ def describe_run(model: Any, samples: KnownSamples) -> dict[str, Any]:
         "Noise": f"{np.mean(model.labels_ < 0):.1%}",
     }
     if history:
-        facts["Embedding"] = f"{model.embedding_.shape[1]} dimensions"
+        facts["Embedding"] = counted(model.embedding_.shape[1], "dimension")
         networks = len({record.get("network", 0) for record in history})
         seconds = sum(record.get("seconds", 0.0) for record in history)
-        epochs, took = f"{len(history) // networks:,} epochs", format_seconds(seconds / networks)
+        epochs, took = counted(len(history) // networks, "epoch"), format_seconds(seconds / networks)
         # Networks may have trained side by side, so their times do not add up to one that anybody waited.
         facts["Training"] = f"{networks} networks, {epochs} in {took} each" if networks > 1 else f"{epochs} in {took}"
+    if getattr(model, "seed_", None) is not None:
+        facts["Seed"] = str(model.seed_)
     given = {
         name: value for name, value in model.get_params(deep=False).items() if name not in ("verbose", "callbacks")
     }
     return {
         "facts": facts,
+        "advice": _advise(model.clustering_),
         "parameters": {name: shorten(str(value), 200) for name, value in given.items()},
         "source": samples.source,
         "notes": samples.notes,
         "versions": {"shade": __version__, "python": platform.python_version(), **installed_versions(PACKAGES)},
     }
+
+
+def _advise(clustering: Clustering) -> list[str]:
+    """What a result of one cluster, or of much noise, means, and what can be done next."""
+    advice = [sentence for sentence in (explain_one_cluster(clustering), explain_noise(clustering)) if sentence]
+    for name, value in dict.fromkeys(re.findall(r"recluster\((\w+)=(\w+)\)", " ".join(advice))):
+        flag = name.replace("_", "-")
+        option = f"--no-{flag}" if value == "False" else f"--{flag} {value}"
+        advice.append(f"In a terminal, in the folder of this report: shade recluster . {option}")
+    if clustering.flat.n_clusters == 1 and (sizes := next_splits(clustering)):
+        parts = (f"{len(own)} clusters of {', '.join(f'{size:,}' for size in own)} rows" for own in sizes)
+        advice.append(f"The next splits would give {', or '.join(parts)}.")
+    return advice
 
 
 def format_seconds(seconds: float) -> str:
@@ -219,20 +265,33 @@ def _thumbnails(images: AnyArray, clusters: ClusterTable, order: IntArray) -> di
     return {"exemplars": make_sheet(images, np.array(exemplars, np.int64), **GALLERY), "everything": everything}
 
 
-def _add_numbers(model: TreeClusteringMixin, clusters: ClusterTable, most: int) -> tuple[list[dict[str, Any]], int]:
+def _add(clustering: Clustering, clusters: ClusterTable) -> dict[str, Any]:
+    added = clusters.add(clustering.flat)
+    if not clustering.of_branches:
+        tree = clustering.structure_tree
+        added["leaving"] = pack(np.maximum(tree.size_branches.leaving, tree.floor), np.float32)
+    return added
+
+
+def _add_numbers(
+    model: TreeClusteringMixin, free: Clustering, parts: Sequence[int], clusters: ClusterTable, most: int
+) -> tuple[list[dict[str, Any]], int]:
     """What `recluster` finds for each number of clusters, and the number that is as fitted, 0 if none is.
 
     Beyond the fitted number there are as many as leave the page small.
     """
     tree, numbers, fitted, taken = model.structure_tree_, [], 0, 0
-    rule = replace(model.clustering_.rule, n_clusters=int(tree.n_leaves[0]), cut_distance=None)
-    asked = replace(model.clustering_, rule=rule)
+    asked = replace(free, rule=replace(free.rule, n_clusters=int(tree.n_leaves[0])))
     for number, branches in enumerate(select_each_number(tree, most), 1):
-        clustering = finish(asked, branches)
-        if np.array_equal(clustering.labels, model.labels_):
+        if number <= free.flat.n_clusters:
+            flat = join_clusters(free.flat, free.joining_order, number, free.dc_tree)
+            numbers.append(clusters.add_joined(parts, free.flat, flat))
+        else:
+            flat = finish(asked, branches)
+            numbers.append(clusters.add(flat))
+            taken += len(numbers[-1]["outside"] or "")
+        if np.array_equal(flat.labels, model.labels_):
             fitted = number
-        numbers.append(clusters.add(clustering))
-        taken += len(numbers[-1]["outside"] or "")
         if taken > MOST_OUTSIDE and number >= model.n_clusters_:
             break
     return numbers, fitted

@@ -6,6 +6,7 @@ const farthestOutside = mostOutlying(12);
 const placeOfExemplar = new Map(data.thumbnails ? data.thumbnails.exemplars.rows.map((row, place) => [row, place]) : []);
 const element = (id) => document.getElementById(id);
 const count = (value) => value.toLocaleString("en");
+const countClusters = (k) => `${k} ${k === 1 ? "cluster" : "clusters"}`;
 const percent = (share) => `${(100 * share).toFixed(share > 0 && share < 0.0995 ? 1 : 0)} %`;
 const short = (value) => (Math.abs(value) >= 1e5 || (value !== 0 && Math.abs(value) < 1e-3) ? value.toExponential(2) : Number(value.toPrecision(4)).toString());
 
@@ -102,7 +103,7 @@ function clusterRow(label, size, description, persistence) {
 
 function fillTable() {
   const common = truth ? commonTruths() : [];
-  const rows = state.clusters.map((cluster, label) => clusterRow(label, state.sizes[label], describeCluster(cluster, common[label]), cluster.persistence));
+  const rows = state.clusters.map((cluster, label) => clusterRow(label, state.sizes[label], describeCluster(cluster, common[label]), state.clusters.length > 1 ? cluster.persistence : null));
   const noise = countNoise();
   if (noise) rows.push(clusterRow(-1, noise, make("td", {}, make("span", { class: "small" }, "in no cluster")), null));
   element("cluster-rows").replaceChildren(...rows);
@@ -181,9 +182,9 @@ function showNumber(number) {
   const k = state.clusters.length;
   element("number").value = Math.min(k, data.numbers.length);
   element("number-value").textContent = k;
-  element("number").setAttribute("aria-valuetext", `${k} clusters`);
+  element("number").setAttribute("aria-valuetext", countClusters(k));
   element("fitted").disabled = state.number === 0;
-  element("fitted").title = `${data.fitted.clusters.length} clusters`;
+  element("fitted").title = countClusters(data.fitted.clusters.length);
   workInPieces([
     repaintScatter,
     paintNames,
@@ -203,7 +204,7 @@ function showTheme(dark) {
 function describePictures() {
   const k = state.clusters.length;
   const noise = percent(countNoise() / n);
-  const clusters = `${k} ${k === 1 ? "cluster" : "clusters"}`;
+  const clusters = countClusters(k);
   element("fact-clusters").textContent = count(k);
   element("fact-noise").textContent = noise;
   if (truth) {

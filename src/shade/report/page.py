@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from shade._base.files import write_whole
+from shade.data.samples import counted
 from shade.plots.embedding import flatten_points
 from shade.report.samples import check_samples
 
@@ -75,7 +76,7 @@ def write_report(
     data["pictures"] = describe_pictures(model, flat, data)
     scripts = [drawing_library(), "\n".join(["(function () {", '"use strict";', *map(_asset, PROGRAM), "})();"])]
     where = f" in {run['source']}" if run["source"] else ""
-    heading = title or f"{run['facts']['Estimator']} found {model.n_clusters_} clusters{where}"
+    heading = title or f"{run['facts']['Estimator']} found {counted(model.n_clusters_, 'cluster')}{where}"
     page = _render(
         title=heading, style=_asset("page.css"), scripts=scripts, script_hashes=" ".join(map(_hash, scripts)),
         trained="losses" in data["pictures"], data=_as_json(data), losses_text=_describe_losses(model),

@@ -125,7 +125,8 @@ function paintTree() {
   const counts = countSelected();
   const bars = { left: [], right: [], bottom: [], top: [], colour: [], alpha: [] };
   const range = models.figures.tree.y_range;
-  state.clusters.forEach((cluster, label) => {
+  state.parts.forEach((cluster, part) => {
+    const label = state.joined[part];
     bars.left.push(cluster.start);
     bars.right.push(cluster.stop);
     bars.bottom.push(Math.max(cluster.death, range.start));

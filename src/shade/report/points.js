@@ -1,5 +1,6 @@
 // What is known about the points. A point is told by its position in the order of the tree, in which every cluster is
 // one range, its branch; so a clustering is a list of ranges, with the labels of points around them, its outskirts.
+// Fewer clusters than were found are made of these: each is one or more of the parts.
 
 const data = JSON.parse(document.getElementById("report-data").textContent);
 
@@ -26,6 +27,9 @@ for (let position = 0; position < n; position++) positionOfRow[points.row[positi
 const state = {
   number: 0, // of clusters asked for; 0 for the clustering as fitted
   clusters: [], // records, by label
+  parts: [], // records of the branches of all clusters
+  joined: [], // the label of each part
+  part: new Int32Array(n), // of each point
   labels: new Float32Array(n), // as the colour mapper wants them
   sizes: [], // of the clusters, by label
   leaving: points.leaving, // the distance at which a point leaves its cluster
@@ -36,32 +40,36 @@ const state = {
 
 function useNumber(number) {
   const chosen = number === 0 ? data.fitted : data.numbers[number - 1];
+  const whole = chosen.joined ? data.found : chosen;
   state.number = number === data.fittedNumber ? 0 : number;
   state.clusters = chosen.clusters.map((cluster) => data.clusters[cluster]);
-  state.leaving = chosen.leaving ? unpack(chosen.leaving, Float32Array) : points.leaving;
-  state.labels = new Float32Array(n).fill(-1);
-  state.clusters.forEach((cluster, label) => state.labels.fill(label, cluster.start, cluster.stop));
-  if (chosen.outside) addOutside(chosen);
+  state.parts = whole.clusters.map((cluster) => data.clusters[cluster]);
+  state.joined = chosen.joined || [...state.parts.keys()];
+  state.leaving = whole.leaving ? unpack(whole.leaving, Float32Array) : points.leaving;
+  state.part = new Int32Array(n).fill(-1);
+  state.parts.forEach(({ start, stop }, part) => state.part.fill(part, start, stop));
+  if (whole.outside) addOutside(whole);
+  state.labels = Float32Array.from(state.part, (part) => (part < 0 ? -1 : state.joined[part]));
   state.sizes = new Array(state.clusters.length).fill(0);
   for (let position = 0; position < n; position++) if (state.labels[position] >= 0) state.sizes[state.labels[position]]++;
 }
 
-// The labels of points in no range, one after the other; or of all points, where not all in a range belong to it.
+// The parts of points in no range, one after the other; or of all points, where not all in a range belong to it.
 function addOutside({ outside, narrow }) {
   const given = unpack(outside, narrow ? Uint8Array : Int32Array);
   const noise = narrow ? 255 : -1;
   const all = given.length === n;
   for (let position = 0, place = 0; position < n; position++) {
-    if (!all && state.labels[position] >= 0) continue;
-    const label = given[place++];
-    state.labels[position] = label === noise ? -1 : label;
+    if (!all && state.part[position] >= 0) continue;
+    const part = given[place++];
+    state.part[position] = part === noise ? -1 : part;
   }
 }
 
 function strengthOf(position) {
-  const label = state.labels[position];
-  if (label < 0) return 0;
-  const { start, stop, core, birth } = state.clusters[label];
+  if (state.part[position] < 0) return 0;
+  const { start, stop, birth } = state.parts[state.part[position]];
+  const { core } = state.clusters[state.labels[position]];
   const inside = position >= start && position < stop;
   return Math.min(core / (inside ? state.leaving[position] : Math.max(points.leaving[position], birth)), 1);
 }

@@ -11,7 +11,7 @@ import numpy as np
 
 from shade._base.arrays import AnyArray
 from shade._base.validation import to_numpy
-from shade.data.samples import Samples
+from shade.data.samples import Samples, counted
 
 IMAGES = ("images", "frames")
 
@@ -33,10 +33,11 @@ def check_samples(samples: Any, n_points: int) -> KnownSamples:
     """Check that samples have a row for each point, and tell tables from images."""
     if samples is None:
         return KnownSamples()
-    samples = samples if hasattr(samples, "rows") else _as_samples(samples)
+    is_array = not isinstance(samples, Samples) and hasattr(samples, "shape")  # a DataFrame may have a column "rows"
+    samples = samples if hasattr(samples, "rows") and not is_array else _as_samples(samples)
     rows = None if samples.rows is None else np.asarray(to_numpy(samples.rows))
     if rows is not None and len(rows) != n_points:
-        raise ValueError(f"The samples have {len(rows)} rows, but the model was fitted to {n_points}.")
+        raise ValueError(f"The samples have {counted(len(rows), 'row')}, but the model was fitted to {n_points}.")
     ids, labels = _as_texts(samples.ids, "ids", n_points), _as_texts(samples.labels, "labels", n_points)
     if ids == tuple(map(str, range(n_points))):
         ids = None  # rows are told by their numbers anyway
@@ -59,6 +60,11 @@ def _as_samples(data: Any) -> Samples:
         names = tuple(map(str, numbers.columns))
         return Samples(numbers.to_numpy(np.float64), "table", "", data.index.to_numpy(), names)
     rows = np.asarray(to_numpy(data))
+    if rows.ndim < 2:
+        raise ValueError(
+            "The 'samples' parameter of write_report must be the rows that were fitted, as a DataFrame or an array, or "
+            f"what shade.data.read_samples returns. Got {type(data).__name__} instead."
+        )
     return Samples(rows, "images" if rows.ndim > 2 else "table", "", np.arange(len(rows)))
 
 

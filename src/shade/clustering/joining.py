@@ -1,0 +1,94 @@
+"""Fewer clusters than were found: the two that are nearest to each other become one, then the next two, and so on.
+
+Branches of the density tree that hold several clusters would do badly. In many dimensions one small cluster after the
+other leaves the same large branch, so nearly all rows would be in one cluster.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from shade._base.arrays import AnyArray, BoolArray, IntArray
+from shade.clustering.links import follow_links
+from shade.clustering.selection import FlatClustering, number_by_size
+from shade.density.dc_tree import DCTree
+
+
+def joining_order(clustering: FlatClustering, links: AnyArray, tree: DCTree, floor: float) -> IntArray:
+    """Pairs of clusters in the order in which they become one; the first of a pair has the largest part.
+
+    Two clusters are near each other if there are many short links between them for the number of their rows: the sum
+    of 1 / dc-distance over these links is divided by the product of the sizes.
+
+    Parameters
+    ----------
+    clustering : FlatClustering
+    links : ndarray of shape (n_links, 2)
+        Pairs of neighbouring rows, the shortest first. Of several pairs of clusters that are equally near, the one
+        with the shortest link comes first.
+    tree : DCTree
+    floor : float
+        The distance that rows which coincide count as.
+
+    Returns
+    -------
+    ndarray of shape (n_clusters - 1, 2)
+    """
+    labels, k = follow_links(clustering.labels, links), clustering.n_clusters
+    ends, links = _between(np.sort(labels[links], axis=1), links)
+    nearness = 1.0 / np.maximum(tree.dc_distances_of_pairs(links[:, 0], links[:, 1]), floor)
+    size, order = np.bincount(labels, minlength=k).astype(np.float64), np.empty((max(k - 1, 0), 2), np.int64)
+    for step in range(k - 1):
+        pairs, first, place = np.unique(ends[:, 0] * k + ends[:, 1], return_index=True, return_inverse=True)
+        into, joined = np.divmod(pairs, k)
+        total = np.bincount(place, nearness) / (size[into] * size[joined])
+        best = np.lexsort((first, -total))[0]
+        order[step] = into[best], joined[best]
+        size[into[best]] += size[joined[best]]
+        ends = np.sort(np.where(ends == joined[best], into[best], ends), axis=1)
+        ends, nearness = _between(ends, nearness)
+    return order
+
+
+def _between(ends: IntArray, values: AnyArray) -> tuple[IntArray, AnyArray]:
+    """The links of which the ends are in two clusters."""
+    different: BoolArray = ends[:, 0] != ends[:, 1]
+    return ends[different], values[different]
+
+
+def join_clusters(clustering: FlatClustering, order: IntArray, n_clusters: int, tree: DCTree) -> FlatClustering:
+    """So many clusters, each of one or more of those given, in the order of `joining_order`. Noise stays noise.
+
+    A cluster of several parts dies where the smallest branch that holds them splits, and is born where it meets another
+    cluster. If it does so within that branch, its persistence is 0.
+    """
+    k, into = clustering.n_clusters, np.arange(clustering.n_clusters)
+    for kept, joined in order[: k - n_clusters]:
+        into[into == joined] = kept
+    largest, group = np.unique(into, return_inverse=True)
+    branch_labels = clustering.branch_labels
+    first_row = np.unique(branch_labels[branch_labels >= 0], return_index=True)[1]
+    rows = np.flatnonzero(branch_labels >= 0)[first_row]  # one of each part
+    meeting, own = tree.dc_distances(rows[largest], rows), group == np.arange(n_clusters)[:, None]
+    several = own.sum(axis=1) > 1
+    death = np.where(own, np.maximum(clustering.death, np.where(several[:, None], meeting, 0.0)), 0.0).max(axis=1)
+    birth = np.where(own, np.inf, meeting).min(axis=1)
+    lasting = 1.0 - death / np.maximum(np.minimum(birth, tree.height[-1]), death)
+    limit = np.where(own, clustering.limit, 0.0).max(axis=1)
+    ratio = np.append(death[group] / clustering.death, 1.0)
+    return number_by_size(
+        replace(
+            clustering,
+            labels=np.append(group, -1)[clustering.labels],
+            strengths=np.minimum(clustering.strengths * ratio[clustering.labels], 1.0),
+            outskirts=clustering.outskirts | np.append(into != np.arange(k), False)[clustering.labels],
+            stability=np.where(several, np.nan, clustering.stability[largest]),
+            persistence=np.where(several, lasting, clustering.persistence[largest]),
+            death=death,
+            limit=np.where(several, np.maximum(limit, death), limit),
+            exemplars=tuple(np.sort(np.concatenate([clustering.exemplars[part] for part in np.flatnonzero(parts)]))
+                            for parts in own),
+        )
+    )  # fmt: skip

@@ -1,0 +1,178 @@
+"""What people read, sentence by sentence: a case, and exactly what it says."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from shade import DCTreeClustering, load
+from shade._base.errors import ShadeWarning
+from shade.clustering.clustering import Clustering
+from shade.estimators.result_warnings import explain_noise
+from tests.cli.commands import QUICK, run
+
+CLOUD = np.random.default_rng(0).normal(size=(400, 4))
+
+USAGE = {
+    ("--epochs", "0"): "--epochs must be an int in the range [1, inf). Got 0 instead.",
+    ("--min-cluster-size", "1"): "--min-cluster-size must be an int in the range [2, inf). Got 1 instead.",
+    ("--n-clusters", "0"): "--n-clusters must be an int in the range [1, inf). Got 0 instead.",
+    ("--batch-size", "4"): "--batch-size must be an int in the range [min_samples, inf), here [5, inf). Got 4 instead.",
+}
+
+RECLUSTER = {
+    (): "say which clustering: --n-clusters, --cut-distance, --min-samples, --min-cluster-size or --between-noise.",
+    ("--n-clusters", "0"): "--n-clusters must be an int in the range [1, inf). Got 0 instead.",
+    ("--min-samples", "1"): "--min-samples must be an int in the range [2, inf). Got 1 instead.",
+    ("--n-clusters", "90"): (
+        "--n-clusters must be an int in the range [1, 3], the number of separate branches with at least 10 points in "
+        "this tree. Got 90 instead."
+    ),
+    ("--n-clusters", "2", "--cut-distance", "1"): (
+        "The --n-clusters and --cut-distance parameters of recluster exclude each other: give one."
+    ),
+}
+
+
+def last_line(result: Any) -> str:
+    return str(result.stderr.splitlines()[-1])
+
+
+@pytest.mark.parametrize("given", USAGE)
+def test_wrong_options_of_fit(given: tuple[str, ...], table: Path, tmp_path: Path) -> None:
+    read = ["--drop-non-numeric", "--missing", "mean", "-o", tmp_path / "out"]
+    result = run("fit", table, *read, *given)
+    assert result.exit_code == 2
+    assert last_line(result) == f"shade: {USAGE[given]}"
+
+
+@pytest.mark.parametrize("given", RECLUSTER)
+def test_wrong_options_of_recluster(given: tuple[str, ...], fitted: Path) -> None:
+    result = run("recluster", fitted, *given)
+    assert result.exit_code == 2
+    assert last_line(result) == f"shade: {RECLUSTER[given]}"
+
+
+def test_columns_that_a_model_needs(fitted: Path, tmp_path: Path) -> None:
+    (tmp_path / "new.csv").write_text("height,weight\n1,2\n3,4\n")
+    result = run("predict", fitted, tmp_path / "new.csv")
+    assert last_line(result) == (
+        f"shade: {tmp_path / 'new.csv'} lacks 2 of the 4 columns the model was trained on: 'age', 'income'. Add them "
+        "to the data, or fit a model without them."
+    )
+
+
+def one_cluster_of(model: DCTreeClustering) -> str:
+    with pytest.warns(ShadeWarning) as found:
+        model.fit(CLOUD)
+    (warning,) = found
+    return str(warning.message)
+
+
+ONE_CLUSTER = {
+    "of chance": (
+        {},
+        "Only one cluster was found: the strongest split of the density tree is not more than chance (evidence 0.04, "
+        "it needs 0.15). recluster(n_clusters=2) divides it all the same, into 252 and 148 rows.",
+    ),
+    "too large a size": (
+        {"min_cluster_size": 900},
+        "Only one cluster was found: the density tree of the 400 rows has no two branches with at least 900 rows each. "
+        "recluster(min_cluster_size=100) allows smaller clusters.",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", ONE_CLUSTER)
+def test_one_cluster(case: str) -> None:
+    parameters, sentence = ONE_CLUSTER[case]
+    assert one_cluster_of(DCTreeClustering(**parameters)) == sentence
+
+
+def test_the_next_step_after_one_cluster_works_as_it_is_written() -> None:
+    for parameters, sentence in ONE_CLUSTER.values():
+        model = DCTreeClustering(**parameters)
+        one_cluster_of(model)
+        step = sentence[sentence.index("recluster(") : sentence.index(")", sentence.index("recluster(")) + 1]
+        name, value = step.removeprefix("recluster(").removesuffix(")").split("=")
+        other = model.recluster(**{name: int(value)})
+        if name == "n_clusters":
+            assert np.bincount(other.labels_).tolist() == [252, 148]
+
+
+def test_one_wanted_cluster_is_no_surprise(recwarn: pytest.WarningsRecorder) -> None:
+    DCTreeClustering(n_clusters=1).fit(CLOUD)
+    assert not list(recwarn)
+
+
+NOISE = {
+    "between": (
+        {"between_noise": True},
+        "they lie between clusters. recluster(between_noise=False) assigns them to the nearest cluster.",
+    ),
+    "outside": (
+        {"between_noise": False},
+        "they lie far outside of all clusters. recluster(min_samples=10) makes the density smoother.",
+    ),
+    "cut": (
+        {"cut_distance": 0.5},
+        "they lie in no group that is connected within the distance 0.5. A larger 'cut_distance' connects more of "
+        "them.",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", NOISE)
+def test_much_noise(case: str) -> None:
+    rule, sentence = NOISE[case]
+    model = DCTreeClustering(n_clusters=1).fit(CLOUD)
+    clustering = model.clustering_
+    noisy = clustering.flat.without(np.arange(400) < 300)
+    changed = {**vars(clustering.rule), **rule}
+    other = Clustering(
+        clustering.points, type(clustering.rule)(**changed), clustering.dimension, clustering.dc_tree,
+        clustering.links, clustering.shown,
+    )  # fmt: skip
+    vars(other)["flat"] = noisy
+    assert explain_noise(other) == (
+        f"75% of the rows are noise: {sentence} In Python, assign_noise() puts all of them into clusters."
+    )
+
+
+def test_the_command_after_one_cluster_works_when_it_is_pasted(tmp_path: Path) -> None:
+    pd.DataFrame(CLOUD[:150], columns=list("abcd")).to_csv(tmp_path / "cloud.csv", index=False)
+    settings = [*QUICK, "--selection", "information", "--with-data"]
+    result = run("fit", tmp_path / "cloud.csv", "-o", tmp_path / "a folder", *settings)
+    assert result.exit_code == 0, result.output
+    (warning,) = (line for line in result.stderr.splitlines() if line.startswith("warning: "))
+    command = f"shade recluster '{tmp_path / 'a folder'}' --n-clusters 2"
+    assert warning.startswith(
+        "warning: Only one cluster was found: the strongest split of the density tree is not more"
+    )
+    assert f" {command} divides it all the same, into " in warning
+    again = run("recluster", tmp_path / "a folder", "--n-clusters", "2", "--json")
+    assert '"n_clusters": 2' in again.stdout
+    page = (tmp_path / "a folder" / "report.html").read_text(encoding="utf-8")
+    assert "SHADE found 1 cluster in cloud.csv" in page
+    assert "In a terminal, in the folder of this report: shade recluster . --n-clusters 2" in page
+    assert "The next splits would give 2 clusters of " in page
+    labels = pd.read_csv(tmp_path / "a folder" / "labels.csv")
+    assert list(labels) == ["id", "label", "probability", "outlier_score", *"abcd"]
+    np.testing.assert_allclose(labels[list("abcd")], CLOUD[:150], rtol=1e-6)
+
+
+def test_with_data_keeps_the_known_groups_and_names_apart(table: Path, tmp_path: Path) -> None:
+    frame = pd.read_csv(table).rename(columns={"age": "label"})
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    read = ["--id", "customer", "--drop", "city", "--label", "segment", "--missing", "mean", "--with-data"]
+    result = run("fit", tmp_path / "rows.csv", *read, "-o", tmp_path / "out", *QUICK)
+    assert result.exit_code == 0, result.output
+    found = pd.read_csv(tmp_path / "out" / "labels.csv")
+    assert found["segment"].tolist() == frame["segment"].tolist()
+    assert found["label"].tolist() == load(tmp_path / "out").labels_.tolist()
+    assert "label (data)" in found
+    np.save(tmp_path / "images.npy", np.ones((20, 4, 4)))
+    refused = run("fit", tmp_path / "images.npy", "--with-data", "-o", tmp_path / "no")
+    assert last_line(refused) == "shade: --with-data is for tables that are read whole. Leave it out for this data."
