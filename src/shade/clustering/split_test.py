@@ -54,7 +54,7 @@ class SplitTest:
 
     def times(self, factor: float) -> SplitTest:
         """The test with limits so many times as high."""
-        return SplitTest(factor * self.slope, factor * self.level, self.smallest)
+        return SplitTest(factor * self.slope, factor * self.level, self.smallest, factor * self.growth)
 
     @classmethod
     def none(cls, smallest: int) -> SplitTest:
