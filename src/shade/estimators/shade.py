@@ -19,7 +19,7 @@ from shade._base import validation
 from shade._base.arrays import AnyArray, FloatArray, SingleArray
 from shade._base.errors import unchanged_on_error
 from shade._base.files import new_array_file
-from shade._base.parallel import resolve_device, tree_device
+from shade._base.parallel import resolve_device, tree_device, usual_torch
 from shade._base.ranks import Ranks, process_group
 from shade._base.validation import Choice, Real, Rule, Whole, check_parameters
 from shade.clustering.clustering import read_data
@@ -282,7 +282,7 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         SHADE
             Itself.
         """
-        with unchanged_on_error(self), process_group() as ranks:
+        with usual_torch(), unchanged_on_error(self), process_group() as ranks:
             device = self.check_parameters()
             rows = check_samples(self, X, reset=True)
             self.n_networks_ = count_networks(self.n_networks, len(rows))

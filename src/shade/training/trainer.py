@@ -69,7 +69,7 @@ class Trainer:
     def __post_init__(self) -> None:
         self.network.to(self.samples.device).train()
         self.optimizer = self.make_optimizer()
-        self.progress = Progress(torch.zeros(2, device=self.samples.device))
+        self.progress = Progress(torch.zeros(2, dtype=torch.float32, device=self.samples.device))
         self._torch_generators = TorchGenerators(self.samples.device)
         if self.settings.density_weight == 0:
             self.targets = None
