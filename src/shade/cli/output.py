@@ -9,7 +9,7 @@ import os
 import shutil
 import sys
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,20 +26,34 @@ RESULT_NAMES = (MODEL_NAME, LABELS_NAME, EMBEDDING_NAME, SUMMARY_NAME, REPORT_NA
 
 @contextmanager
 def new_folder(path: Path, *, overwrite: bool, names: Collection[str] = RESULT_NAMES) -> Iterator[Path]:
-    """A folder aside, for files of these names, that takes the name when all went well; else nothing is left of it."""
-    path = Path(os.path.abspath(path))  # noqa: PTH100 - a link stays a link
-    with writing(path):
-        _check_free(path, overwrite=overwrite, names=names)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        aside = path.with_name(f".{path.name}.{os.getpid()}.partial")
-        aside.mkdir()
-    try:
-        yield aside
+    """A folder aside, for files of these names, that takes the name when all went well; else nothing is left of it.
+
+    The name is locked from the beginning, so that no other process works for it. A link to a folder stays a link.
+    """
+    from shade._base.files import locked
+
+    with ExitStack() as stack:
         with writing(path):
-            _take_place(aside, path)
-    except BaseException:
-        shutil.rmtree(aside, ignore_errors=True)
-        raise
+            path = Path(os.path.realpath(path))
+            _check_free(path, overwrite=overwrite, names=names)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                stack.enter_context(locked(path))
+            except BlockingIOError:
+                raise OutputError(
+                    f"Another process is making results for {path}. Wait until it ends, or choose another with -o."
+                ) from None
+            aside, before = (path.with_name(f".{path.name}.{what}") for what in ("partial", "before"))
+            _clear_up(aside, before, path)
+            _check_free(path, overwrite=overwrite, names=names)  # as it is now that nobody else can change it
+            aside.mkdir()
+        try:
+            yield aside
+            with writing(path):
+                _take_place(aside, before, path)
+        except BaseException:
+            shutil.rmtree(aside, ignore_errors=True)
+            raise
 
 
 def writing(path: Path) -> AbstractContextManager[None]:
@@ -77,6 +91,8 @@ def write_json(value: object, path: Path | None = None) -> None:
 
 def _check_free(path: Path, *, overwrite: bool, names: Collection[str]) -> None:
     """Refuse a name that is taken; only earlier results are ever replaced."""
+    if not path.name or (path.is_dir() and path.samefile(os.curdir)):
+        raise OutputError(f"{path} is the folder that you work in, which cannot be replaced. Choose another with -o.")
     if not path.exists():
         return
     if not path.is_dir():
@@ -89,15 +105,25 @@ def _check_free(path: Path, *, overwrite: bool, names: Collection[str]) -> None:
         raise OutputError(f"The folder {path} holds results. Choose another with -o, or add --overwrite.")
 
 
-def _take_place(aside: Path, path: Path) -> None:
+def _clear_up(aside: Path, before: Path, path: Path) -> None:
+    """Remove what a killed process left, after giving results that it was about to replace their name back."""
+    if before.is_dir() and not path.exists():
+        before.rename(path)
+    for left in (aside, before):
+        if left.is_dir() and not left.is_symlink():
+            shutil.rmtree(left)
+        else:
+            left.unlink(missing_ok=True)
+
+
+def _take_place(aside: Path, before: Path, path: Path) -> None:
     """Rename a finished folder; what was there before is removed only when the new one is in its place."""
-    before = aside.with_suffix(".before")
-    if path.is_dir():
-        path.rename(before)
     try:
+        if path.is_dir():
+            path.rename(before)
         aside.rename(path)
     except BaseException:
-        if before.exists():
+        if before.exists() and not path.exists():
             before.rename(path)
         raise
     shutil.rmtree(before, ignore_errors=True)
