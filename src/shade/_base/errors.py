@@ -31,7 +31,7 @@ class ModelFileError(ShadeError, ValueError):
 
 
 class RankError(ShadeError, RuntimeError):
-    """Another process of the same fit has ended."""
+    """Another process of the same fit has ended, or works on something else."""
 
 
 class MemoryBudgetError(ShadeError, ValueError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
@@ -23,6 +24,8 @@ Result = TypeVar("Result")
 # the targets, and no thread spins waiting for another on a busy machine.
 TRAINING_THREADS = 1
 FEW_ITEMS = 256  # not worth starting threads for
+# Signals that ask a process to end: Ctrl-C, kill, and a terminal that is closed.
+INTERRUPTING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
 def count_threads(n_jobs: int | None) -> int:

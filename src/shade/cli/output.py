@@ -13,6 +13,8 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import typer
+
 from shade._base.errors import OutputError, told_as
 from shade._base.result_folder import MODEL_NAME
 
@@ -64,7 +66,7 @@ def writing(path: Path) -> AbstractContextManager[None]:
 def write_table(columns: Mapping[str, AnyArray], path: Path | None) -> None:
     """Write columns to a csv, npy or parquet file, whole or not at all; as csv to standard output without a path."""
     if path is None:
-        sys.stdout.write(_to_csv(columns).decode())
+        typer.echo(_to_csv(columns), nl=False)  # as bytes, for a terminal may lack letters
         return
     from shade._base.files import write_whole
 
@@ -72,12 +74,17 @@ def write_table(columns: Mapping[str, AnyArray], path: Path | None) -> None:
         write_whole(path, TABLES[path.suffix.lower()](columns))
 
 
-def check_table_name(path: Path | None) -> None:
-    """Refuse names that say no format, before any work is done."""
+def check_table_name(path: Path | None, data: str) -> None:
+    """Refuse names that say no format, and files that would be missed, before any work is done."""
     if path is not None and path.suffix.lower() not in TABLES:
         raise OutputError(f"{path} cannot be written: its name must end in {', '.join(TABLES)}.")
     if path is not None and not path.parent.is_dir():
         raise OutputError(f"{path} cannot be written: there is no folder {path.parent}.")
+    if path is not None and path.exists():
+        of_a_fit = path.name in RESULT_NAMES and (path.parent / MODEL_NAME).exists()
+        if of_a_fit or (os.path.exists(data) and path.samefile(data)):  # noqa: PTH110 - a name, or "-"
+            what = "part of the results of a fit" if of_a_fit else "the data itself"
+            raise OutputError(f"{path} is {what}, which would be lost. Choose another name with -o.")
 
 
 def write_json(value: object, path: Path | None = None) -> None:
@@ -86,7 +93,7 @@ def write_json(value: object, path: Path | None = None) -> None:
     if path is None:
         sys.stdout.write(text)
     else:
-        path.write_text(text, encoding="utf-8")
+        path.write_bytes(text.encode(errors="backslashreplace"))  # names of files need not be text
 
 
 def _check_free(path: Path, *, overwrite: bool, names: Collection[str]) -> None:
@@ -134,7 +141,7 @@ def _to_csv(columns: Mapping[str, AnyArray]) -> bytes:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
     writer.writerows(zip(*(_cells(name, values) for name, values in columns.items()), strict=True))
-    return text.getvalue().encode()
+    return text.getvalue().encode(errors="backslashreplace")  # names of files need not be text
 
 
 def _cells(name: str, values: AnyArray) -> list[Any]:
@@ -158,8 +165,17 @@ def _to_parquet(columns: Mapping[str, AnyArray]) -> bytes:
 
     arrow, parquet = need("pyarrow", "io", "Writing parquet"), need("pyarrow.parquet", "io", "Writing parquet")
     file = io.BytesIO()
-    parquet.write_table(arrow.table({name: arrow.array(values) for name, values in columns.items()}), file)
+    plain = {name: _readable(values) if values.dtype.kind in "OU" else values for name, values in columns.items()}
+    parquet.write_table(arrow.table({name: arrow.array(values) for name, values in plain.items()}), file)
     return file.getvalue()
+
+
+def _readable(values: AnyArray) -> list[Any]:
+    """Text without bytes that are none, as names of files may have; other values as they are."""
+    return [
+        value.encode(errors="backslashreplace").decode() if isinstance(value, str) else value
+        for value in values.tolist()
+    ]
 
 
 TABLES = {".csv": _to_csv, ".npy": _to_npy, ".parquet": _to_parquet}

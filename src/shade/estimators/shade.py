@@ -29,7 +29,7 @@ from shade.density.data_tree import DataTree
 from shade.density.neighbours import find_neighbours
 from shade.density.spanning_tree import minimum_spanning_tree
 from shade.estimators.result_warnings import warn_of_lonely_rows, warn_of_result
-from shade.estimators.row_checks import check_samples
+from shade.estimators.row_checks import check_ranks, check_samples
 from shade.estimators.tree_estimator import CLUSTERING_RULES, TreeClusteringMixin
 from shade.training.autoencoders import check_network, shape_for_network
 from shade.training.callbacks import as_callback, verbosity_callbacks
@@ -299,6 +299,8 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
             if isinstance(rows, RowSource):
                 validation.check_finite(rows, rows.place)
             identity = {**self.get_params(), **plan.identity(), "training_tree": self.training_tree_}
+            files = {"checkpoint": checkpoint is not None, "resume": resume is True or (bool(resume) and "a file")}
+            check_ranks(ranks, {**identity, **files}, rows)
             seed, checkpoints = begin_training(
                 self.random_state, rows, identity, checkpoint, resume, checkpoint_minutes, checkpoint_epochs, ranks
             )

@@ -24,6 +24,7 @@ import torch
 
 from shade._base.errors import CheckpointError, ShadeWarning, told_as
 from shade._base.files import write_whole
+from shade._base.parallel import INTERRUPTING
 from shade._base.ranks import ALONE, Ranks
 
 FORMAT = 2
@@ -216,7 +217,10 @@ class MemberCheckpoints:
 
     @contextmanager
     def save_when_interrupted(self, state: Callable[[], TrainState]) -> Iterator[None]:
-        """Let Ctrl-C wait for the end of a step and leave a checkpoint; a second one does not wait."""
+        """Let Ctrl-C wait for the end of a step and leave a checkpoint; a second one does not wait.
+
+        The same holds for other signals, where the program has made them interrupt as Ctrl-C does.
+        """
         hurried = False
 
         def note(number: int, frame: FrameType | None) -> None:
@@ -226,11 +230,10 @@ class MemberCheckpoints:
                 signal.default_int_handler(number, frame)
             self._interrupted = True
 
-        ours = threading.current_thread() is threading.main_thread() and (
-            signal.getsignal(signal.SIGINT) is signal.default_int_handler
-        )
-        if ours:
-            signal.signal(signal.SIGINT, note)
+        main = threading.current_thread() is threading.main_thread()
+        ours = [number for number in INTERRUPTING if main and signal.getsignal(number) is signal.default_int_handler]
+        for number in ours:
+            signal.signal(number, note)
         try:
             yield
         except KeyboardInterrupt:
@@ -239,8 +242,8 @@ class MemberCheckpoints:
                 self.checkpoints.try_to_write()
             raise
         finally:
-            if ours:
-                signal.signal(signal.SIGINT, signal.default_int_handler)
+            for number in ours:
+                signal.signal(number, signal.default_int_handler)
         if self._interrupted:  # after the last step
             raise KeyboardInterrupt
 
