@@ -51,12 +51,12 @@ def test_the_number_of_threads_changes_nothing(options: dict[str, object]) -> No
 
 
 def test_two_threads_of_torch_and_blas_give_the_bits_of_one() -> None:
-    program = [sys.executable, "-m", "tests.estimators.thread_cases", "3"]
+    program = [sys.executable, "-m", "tests.estimators.thread_cases", "2"]
     two = unmeasured(OMP_NUM_THREADS="2", OPENBLAS_NUM_THREADS="2", MKL_NUM_THREADS="2")
     root = Path(__file__).parents[2]
     done = subprocess.run(program, cwd=root, env=two, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == compare_threads(3)
+    assert done.stdout.split() == compare_threads(2)
 
 
 def test_a_callback_that_watches_one_network_at_a_time_sees_them_one_after_the_other() -> None:

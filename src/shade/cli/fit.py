@@ -16,6 +16,7 @@ from shade._base.errors import (
     DataError,
     DeviceError,
     MemoryBudgetError,
+    OutputError,
     ShadeError,
     told_as,
 )
@@ -140,7 +141,7 @@ def _telling_of(checkpoint: Path, messages: Messages, *, resume: bool) -> Iterat
         yield
     except BaseException as error:
         now = _written(checkpoint)
-        if now != before or (now and resume and isinstance(error, KeyboardInterrupt)):
+        if now != before or (now and resume and isinstance(error, KeyboardInterrupt | OutputError)):
             messages.say(f"training stands in {checkpoint}: the same command with --resume goes on from there")
         raise
 

@@ -29,7 +29,7 @@ def mend_streams() -> None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115 - for good
     if isinstance(sys.stdout, io.TextIOWrapper):  # a terminal without some letters shows their numbers
         sys.stdout.reconfigure(errors="backslashreplace")
-    if isinstance(sys.stderr, io.TextIOWrapper):
+    if isinstance(sys.stderr, io.TextIOWrapper) and os.name == "posix":  # Windows has consoles of another kind
         raw = _Unfailing(sys.stderr.fileno(), "w", closefd=False)
         sys.stderr = io.TextIOWrapper(raw, sys.stderr.encoding, "backslashreplace", write_through=True)
 
