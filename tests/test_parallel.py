@@ -1,10 +1,13 @@
 """Devices, as processes and parameters ask for them."""
 
+from contextlib import ExitStack
+
 import pytest
 import torch
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from shade._base.errors import DeviceError
-from shade._base.parallel import resolve_device
+from shade._base.parallel import resolve_device, training_threads
 
 
 @pytest.mark.parametrize(
@@ -34,3 +37,17 @@ def test_devices_that_are_not_there_are_refused(monkeypatch: pytest.MonkeyPatch)
     for asked in ("cuda", "cuda:7", "toaster"):
         with pytest.raises(DeviceError, match="'device' parameter"):
             resolve_device(asked)
+
+
+def test_the_last_fit_that_ends_gives_blas_its_threads_back() -> None:
+    def threads_of_blas() -> set[int]:
+        return {found["num_threads"] for found in threadpool_info() if found["user_api"] == "blas"}
+
+    with threadpool_limits(2, user_api="blas"):
+        first, second = ExitStack(), ExitStack()
+        first.enter_context(training_threads())
+        second.enter_context(training_threads())
+        first.close()
+        assert threads_of_blas() == {1}
+        second.close()
+        assert threads_of_blas() == {2}

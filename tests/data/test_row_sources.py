@@ -1,5 +1,7 @@
 """Rows that are read when they are used: the same values as in memory, and clear words for what is wrong with them."""
 
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +12,7 @@ import pytest
 import zarr
 from PIL import Image
 
+from shade import SHADE
 from shade._base.errors import DataError
 from shade._base.validation import check_finite
 from shade.data.readers import as_source, open_source, read_samples
@@ -235,3 +238,80 @@ def test_labels_of_shards_that_do_not_go_together_are_refused(tmp_path: Path) ->
         pd.DataFrame({"x": [0.0, 1.0], "l": labels}).to_parquet(tmp_path / f"{number}.parquet")
     with pytest.raises(DataError, match="types that do not go together"):
         read_samples(tmp_path, label="l")
+
+
+def file_with_rows(path: Path) -> Path:
+    """The file itself, or the last of a folder."""
+    return path if path.is_file() else max(path.rglob("c/*/*"))
+
+
+def overwrite(path: Path) -> None:
+    """Write other bytes of the same number in place."""
+    data, status = file_with_rows(path).read_bytes(), path.stat()
+    with file_with_rows(path).open("r+b") as file:
+        file.write(data[:-8] + bytes(8))
+    # Clocks of file systems are slow.
+    os.utime(file_with_rows(path), ns=(status.st_atime_ns, status.st_mtime_ns + 1))
+
+
+def cut(path: Path) -> None:
+    os.truncate(file_with_rows(path), file_with_rows(path).stat().st_size // 2)
+
+
+def memmap_of_columns(path: Path) -> np.ndarray:
+    return np.load(path, mmap_mode="r")[:, :2]
+
+
+LAZY: dict[str, Callable[[Path], object]] = {
+    "npy": write_npy,
+    "memmap": lambda folder: np.load(write_npy(folder), mmap_mode="r"),
+    "part of a memmap": lambda folder: np.load(write_npy(folder), mmap_mode="r")[7:90],
+    "columns of a memmap": lambda folder: memmap_of_columns(write_npy(folder)),
+    "a private memmap": lambda folder: np.load(write_npy(folder), mmap_mode="c"),
+    "parquet": write_parquet,
+    "zarr": write_zarr,
+}
+
+
+@pytest.mark.parametrize("what", LAZY)
+@pytest.mark.parametrize("change", [overwrite, cut])
+def test_a_file_that_is_changed_while_it_is_read_is_refused_by_name(
+    what: str, change: Callable[[Path], None], tmp_path: Path
+) -> None:
+    source = as_source(LAZY[what](tmp_path))
+    assert source is not None
+    check_finite(source)
+    [path] = tmp_path.iterdir()
+    change(path)
+    with pytest.raises(DataError, match=r"rows.*(was written anew after reading began|was cut short)"):
+        check_finite(source)
+
+
+@pytest.mark.parametrize("mode", ["r", "r+", "c"])
+@pytest.mark.parametrize("part", [slice(None), slice(3, 50), np.s_[::2], np.s_[:, 1:3], np.s_[5:9, :]])
+def test_parts_of_memmaps_give_their_rows(mode: str, part: object, tmp_path: Path) -> None:
+    mapped = np.load(write_npy(tmp_path), mmap_mode=mode)
+    if mode != "r":
+        mapped[4] = 7.0
+    source = as_source(mapped[part])
+    assert source is not None
+    assert np.array_equal(source[:], np.asarray(mapped[part]))
+
+
+def test_a_memmap_whose_file_is_gone_or_replaced_gives_its_own_rows(tmp_path: Path) -> None:
+    path = write_npy(tmp_path)
+    mapped = np.load(path, mmap_mode="r")
+    path.unlink()
+    assert np.array_equal(as_source(mapped)[:], VALUES)
+    np.save(path, np.zeros_like(VALUES))
+    assert np.array_equal(as_source(mapped)[:], VALUES)
+
+
+@pytest.mark.parametrize("what", ["npy", "memmap", "parquet", "zarr"])
+def test_a_file_that_is_written_over_during_a_fit_ends_it(what: str, tmp_path: Path) -> None:
+    def change(record: object) -> None:
+        overwrite(next(tmp_path.iterdir()))
+
+    settings = {"epochs": 1, "n_networks": 1, "network": (4,), "embedding_size": 2, "random_state": 0, "device": "cpu"}
+    with pytest.raises(DataError, match=r"rows.* was written anew after reading began: start again"):
+        SHADE(**settings, callbacks=[change]).fit(LAZY[what](tmp_path))

@@ -296,8 +296,39 @@ def one_fails(folder: Path) -> None:
     assert wait_for(start_ranks(2, work)) == [1, 1]
 
 
+def ranks_differ(folder: Path) -> None:
+    """Other data, parameters or versions on one of the ranks: all of them say so, and end."""
+    other = blobs()
+    other[7, 3] += 1e-9
+    differences: list[tuple[np.ndarray, dict[str, object], dict[str, object]]] = [
+        (other, {}, {}),
+        (blobs(700), {}, {}),
+        (blobs(600, 7), {}, {}),
+        (blobs(), {"epochs": 4}, {}),
+        (blobs(), {"network": (24, 8)}, {}),
+        (blobs(), {"random_state": 1}, {}),
+        (blobs(), {}, {"checkpoint": folder / "differ.ckpt"}),
+    ]
+    for X, parameters, arguments in differences:
+        for odd in (0, 1):
+
+            def work(rank: int) -> None:
+                if rank == odd:  # noqa: B023
+                    SHADE(**{**SETTINGS, **parameters}).fit(X, **arguments)  # noqa: B023
+                else:
+                    SHADE(**SETTINGS, n_jobs=1, callbacks=[print]).fit(blobs())
+
+            assert wait_for(start_ranks(2, work)) == [1, 1]
+
+    def cluster(rank: int) -> None:
+        DCTreeClustering(selection="branches").fit(blobs(600 + rank))
+
+    assert wait_for(start_ranks(3, cluster)) == [1, 1, 1]
+
+
 CASES = (
-    compare_trees, compare_losses, compare_fits, one_chooses, compare_streams, too_many_ranks, one_fails, one_hangs,
+    compare_trees, compare_losses, compare_fits, one_chooses, compare_streams, too_many_ranks, one_fails, ranks_differ,
+    one_hangs,
 )  # fmt: skip
 
 if __name__ == "__main__":

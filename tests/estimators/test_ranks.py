@@ -33,6 +33,10 @@ def test_ranks_agree_with_one_process_and_never_wait_for_the_dead(tmp_path: Path
     refusal = "There are 4 processes for 600 rows, which make 2 batches of 300: start 2 at most, or use a smaller"
     # Three cases of four ranks; one that still joins when another has ended already is told of that one instead.
     assert 3 <= done.stderr.count(refusal) <= 3 * 4
+    for what, count in {"data": 3 * 2 * 2 + 3, "parameters": 4 * 2 * 2}.items():
+        assert done.stderr.count(f"The processes of this fit do not have the same {what}: rank 1 has ") == count
+    assert "rank 1 has epochs=4, not 3 as rank 0. Start all of them with the same data" in done.stderr
+    assert "rank 1 has checkpoint=False, not True as rank 0." in done.stderr
     assert "Input X contains NaN in row 3, column 2" in done.stderr
     assert "This process lost another one of the same fit, which ended or failed: see what that one" in done.stderr
     assert "Rank 1 has not been heard of for 3 s: rank 0 of 2 ends as well." in done.stderr

@@ -1,13 +1,17 @@
 """Fits that are interrupted, killed or fail, and go on from their checkpoint as if nothing had happened."""
 
+import hashlib
+import json
 import os
 import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+import safetensors.torch
 import torch
 from sklearn.datasets import make_blobs
 from torch import nn
@@ -24,6 +28,7 @@ SETTINGS = {
     "batch_size": 50, "selection": "branches", "random_state": 0
 }  # fmt: skip
 KILLS = int(os.environ.get("SHADE_KILLS", "3"))
+FORGED = int(os.environ.get("SHADE_FORGED", "60"))
 
 
 def blobs(n: int = 230, seed: int = 0) -> np.ndarray:
@@ -225,11 +230,12 @@ def test_a_full_disk_leaves_the_checkpoint_before_and_says_so(tmp_path: Path, mo
     assert_same(SHADE(**SETTINGS).fit(blobs(), resume=path), expected)
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_a_checkpoint_that_can_never_be_written_stops_the_fit_before_training(tmp_path: Path) -> None:
-    (tmp_path / ".run.ckpt.partial").symlink_to("/dev/full")
-    with pytest.raises(CheckpointError, match=r"run.ckpt cannot be written: No space left on device"):
-        SHADE(**SETTINGS).fit(blobs(), checkpoint=tmp_path / "run.ckpt")
+    for target in (Path(os.devnull), tmp_path):
+        (tmp_path / "run.ckpt").symlink_to(target)
+        with pytest.raises(CheckpointError, match=r"run.ckpt cannot be written: this name belongs to something that"):
+            SHADE(**SETTINGS).fit(blobs(), checkpoint=tmp_path / "run.ckpt")
+        (tmp_path / "run.ckpt").unlink()
     with pytest.raises(CheckpointError, match="there is no such folder"):
         SHADE(**SETTINGS).fit(blobs(), checkpoint=tmp_path / "nowhere" / "run.ckpt")
 
@@ -259,9 +265,83 @@ def test_files_that_are_no_checkpoints_are_refused(tmp_path: Path) -> None:
         path.write_bytes(damaged)
         with pytest.raises(CheckpointError, match=r"run.ckpt is no checkpoint of shade, or a damaged one"):
             SHADE(**SETTINGS).fit(blobs(), resume=path)
-    path.write_bytes(whole.replace(b'format\\": 1', b'format\\": 9', 1))
-    with pytest.raises(CheckpointError, match=r"has format 9, this version of shade reads 1"):
+    path.write_bytes(whole.replace(b'format\\": 2', b'format\\": 9', 1))
+    with pytest.raises(CheckpointError, match=r"has format 9, this version of shade reads 2. Start anew"):
         SHADE(**SETTINGS).fit(blobs(), resume=path)
+
+
+def test_a_changed_byte_is_noticed_wherever_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "run.ckpt"
+    SHADE(**SETTINGS).fit(blobs(), checkpoint=path)
+    whole = path.read_bytes()
+    random = np.random.default_rng(0)
+    for _ in range(200):
+        damaged = bytearray(whole)
+        start, length = int(random.integers(len(whole))), int(random.choice([1, 4, 4096]))
+        changed = (byte ^ int(random.integers(1, 256)) for byte in damaged[start : start + length])
+        damaged[start : start + length] = bytes(changed)
+        path.write_bytes(damaged)
+        with pytest.raises(CheckpointError, match=r"run\.ckpt.*[.]$"):
+            SHADE(**SETTINGS).fit(blobs(), resume=path)
+
+
+def seal(tensors: dict[str, torch.Tensor], description: object) -> bytes:
+    """A checkpoint with a right digest, whatever is in it."""
+    header = {"shade_checkpoint": json.dumps(description), "sha256": "0" * 64}
+    data = safetensors.torch.save(tensors, header)
+    return data.replace(b"0" * 64, hashlib.sha256(data).hexdigest().encode(), 1)
+
+
+def places_in(value: object, place: tuple[object, ...] = ()) -> list[tuple[object, ...]]:
+    """Where something can be changed in a description."""
+    keys = value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
+    return [place, *(inner for key in keys for inner in places_in(value[key], (*place, key)))]
+
+
+def forge(description: dict[str, object], tensors: dict[str, torch.Tensor], random: np.random.Generator) -> None:
+    """Change, remove or replace one thing."""
+    if random.random() < 0.4:
+        name = str(random.choice(sorted(tensors)))
+        tensor = tensors.pop(name)
+        if random.random() < 0.6:
+            tensors[name] = [tensor[..., None].clone(), tensor.double(), torch.zeros(3)][int(random.integers(3))]
+        return
+    *path, last = (places := places_in(description)[1:])[int(random.integers(len(places)))]
+    inner: Any = description
+    for key in path:
+        inner = inner[key]
+    if random.random() < 0.4:
+        del inner[last]
+    else:
+        inner[last] = [None, -1, 10**30, "text", [], {}, float("nan"), True, [[]]][int(random.integers(9))]
+
+
+def test_a_forged_checkpoint_is_refused_by_one_sentence_or_harmless(tmp_path: Path) -> None:
+    path = tmp_path / "run.ckpt"
+    settings = {**SETTINGS, "n_networks": 2, "network": (4,), "epochs": 3}
+    X = blobs(60)
+    with pytest.MonkeyPatch.context() as patch:
+        stop_at_step(patch, 3)
+        with pytest.raises(StopError):
+            SHADE(**settings).fit(X, checkpoint=path, checkpoint_minutes=0)
+    whole = path.read_bytes()
+    length = int.from_bytes(whole[:8], "little")
+    known = json.loads(whole[8 : 8 + length])["__metadata__"]["shade_checkpoint"]
+    refused = 0
+    for case in range(FORGED):
+        random = np.random.default_rng(case)
+        description, tensors = json.loads(known), safetensors.torch.load(whole)
+        forge(description, tensors, random)
+        path.write_bytes(seal(tensors, description))
+        try:
+            SHADE(**settings).fit(X, resume=path)
+        except CheckpointError as error:
+            refused += 1
+            assert str(error).startswith(("The checkpoint", str(path))), f"case {case}: {error}"
+            assert "\n" not in str(error)
+        except Exception as error:
+            pytest.fail(f"case {case}: {error!r}")
+    assert refused > FORGED // 2
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import io
 import os
 import signal
+import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -15,6 +16,8 @@ from shade import SHADE
 from shade._base.errors import TrainingError
 from shade.training import Callback, EarlyStopping, Trainer
 from tests.estimators.test_resume import assert_same
+from tests.estimators.thread_cases import compare_threads
+from tests.unmeasured import unmeasured
 
 SETTINGS = {
     "epochs": 4, "network": (16, 8), "embedding_size": 2, "n_networks": 3, "batch_size": 50, "selection": "branches",
@@ -45,6 +48,15 @@ def test_the_number_of_threads_changes_nothing(options: dict[str, object]) -> No
     alone = SHADE(**{**SETTINGS, **options}, n_jobs=1, callbacks=[watch]).fit(data)
     assert set(watch.threads.values()) == {threading.get_ident()}
     assert_same(together, alone)
+
+
+def test_two_threads_of_torch_and_blas_give_the_bits_of_one() -> None:
+    program = [sys.executable, "-m", "tests.estimators.thread_cases", "2"]
+    two = unmeasured(OMP_NUM_THREADS="2", OPENBLAS_NUM_THREADS="2", MKL_NUM_THREADS="2")
+    root = Path(__file__).parents[2]
+    done = subprocess.run(program, cwd=root, env=two, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == compare_threads(2)
 
 
 def test_a_callback_that_watches_one_network_at_a_time_sees_them_one_after_the_other() -> None:

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 
+import numba
 import pytest
 
 import shade
@@ -58,6 +59,37 @@ def test_kernels_run_where_nothing_can_be_cached(read_only_site_packages: Path, 
     (home / "cache").write_text("")
     for _ in range(2):  # compiled, and announced, each time
         assert compiling._MESSAGE in call_in_new_process(read_only_site_packages, home).stderr
+
+
+def add_one(number: int) -> int:
+    return number + 1
+
+
+@pytest.mark.parametrize("ending", ["nbi", "nbc"])
+@pytest.mark.parametrize("left", [0, 1, 40, 0.5, 0.99])
+def test_a_damaged_cache_is_compiled_anew_and_mended(
+    ending: str, left: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    assert compiling.kernel(add_one)(1) == 2
+    [file] = tmp_path.rglob(f"*.{ending}")
+    file.write_bytes(file.read_bytes()[: int(left if left >= 1 else left * file.stat().st_size)])
+    damaged = compiling.kernel(add_one)
+    assert damaged(1) == 2
+    assert not damaged.stats.cache_hits
+    mended = compiling.kernel(add_one)
+    assert mended(1) == 2
+    assert mended.stats.cache_hits
+
+
+def test_a_cache_without_room_ends_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*arguments: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr("numba.core.caching.IndexDataCacheFile._open_for_write", full)
+    assert compiling.kernel(add_one)(1) == 2
+    assert compiling.kernel(add_one)(1.5) == 2.5
 
 
 @pytest.mark.parametrize(("terminal", "expected"), [(True, 1), (False, 0)])

@@ -31,7 +31,7 @@ class ModelFileError(ShadeError, ValueError):
 
 
 class RankError(ShadeError, RuntimeError):
-    """Another process of the same fit has ended."""
+    """Another process of the same fit has ended, or works on something else."""
 
 
 class MemoryBudgetError(ShadeError, ValueError):
@@ -60,6 +60,8 @@ def told_as(kind: type[ShadeError], what: str, *errors: type[BaseException]) -> 
 def one_line(error: BaseException) -> str:
     """What an error says, in one line of at most 400 characters without a full stop."""
     text = getattr(error, "strerror", None) or str(error)
+    if isinstance(error, KeyError):
+        text += " is missing"
     return " ".join(text.split()).removesuffix(".")[:400]
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from ctypes.util import find_library
-from threading import Event
+from threading import Event, Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from shade._base.errors import DeviceError
@@ -23,6 +24,8 @@ Result = TypeVar("Result")
 # the targets, and no thread spins waiting for another on a busy machine.
 TRAINING_THREADS = 1
 FEW_ITEMS = 256  # not worth starting threads for
+# Signals that ask a process to end: Ctrl-C, kill, and a terminal that is closed.
+INTERRUPTING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
 def count_threads(n_jobs: int | None) -> int:
@@ -79,22 +82,53 @@ def run_together(function: Callable[[Item, Event], Result], items: Sequence[Item
     return [future.result() for future in futures]
 
 
+_blas_limit = ExitStack()
+_limit_lock = Lock()
+_limited = 0  # how many threads want the limit
+
+
 @contextmanager
 def training_threads() -> Iterator[None]:
-    """Give torch and BLAS the threads of training for a while.
+    """Give torch in this thread, and BLAS in the process, the threads of training for a while.
 
-    BLAS works for the targets in a background thread; with more threads of its own it would take cores from training.
+    torch has a number of threads for each thread that calls it, so every thread that trains must enter here. BLAS has
+    one number: the first thread that enters limits it, and the last that leaves puts it back. BLAS works for the
+    targets in a background thread; with more threads of its own it would take cores from training.
     """
+    global _limited  # noqa: PLW0603
     import torch
     from threadpoolctl import threadpool_limits
 
     before = torch.get_num_threads()
     torch.set_num_threads(TRAINING_THREADS)
+    with _limit_lock:
+        if _limited == 0:
+            _blas_limit.enter_context(threadpool_limits(1, user_api="blas"))
+        _limited += 1
     try:
-        with threadpool_limits(1, user_api="blas"):
-            yield
+        yield
     finally:
+        with _limit_lock:
+            _limited -= 1
+            if _limited == 0:
+                _blas_limit.close()
         torch.set_num_threads(before)
+
+
+@contextmanager
+def usual_torch() -> Iterator[None]:
+    """Work with the settings that torch has at its start, whatever the caller has set; then put the caller's back."""
+    import torch
+
+    with ExitStack() as stack:
+        stack.enter_context(torch.inference_mode(mode=False))
+        stack.enter_context(torch.enable_grad())
+        for kind in ("cpu", "cuda", "mps"):
+            if torch.is_autocast_enabled(kind):
+                stack.enter_context(torch.autocast(kind, enabled=False))
+        if torch.get_default_device().type != "cpu":  # a default device slows down every call
+            stack.enter_context(torch.device("cpu"))
+        yield
 
 
 def tree_device(device: str) -> str:

@@ -10,17 +10,18 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from shade._base.arrays import AnyArray
 from shade._base.errors import RankError
 
 if TYPE_CHECKING:
     import torch
+
+    from shade._base.arrays import AnyArray
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -93,20 +94,41 @@ class Ranks:
 
     def from_first(self, make: Callable[[], Value]) -> Value:
         """Return what rank 0 makes, on every rank."""
+        return make() if self.count == 1 else self._from_rank(0, make)
+
+    def check_same(self, own: Mapping[str, object], what: str) -> None:
+        """Raise an error on every rank, the same on all, if a value of one rank is not that of rank 0."""
         if self.count == 1:
-            return make()
+            return
+        import torch.distributed as dist
+
+        values = [self._from_rank(rank, lambda: dict(own)) for rank in range(self.count)]
+        for rank, found in enumerate(values):
+            names = [name for name in {**values[0], **found} if found.get(name) != values[0].get(name)]
+            if names:
+                with suppress(RuntimeError):  # all have heard of it before one leaves
+                    dist.barrier()
+                shown = "; ".join(f"{name}={found.get(name)!s:.80}, not {values[0].get(name)!s:.80}" for name in names)
+                raise RankError(
+                    f"The processes of this fit do not have the same {what}: rank {rank} has {shown} as rank 0. Start "
+                    "all of them with the same data, parameters and versions."
+                )
+
+    def _from_rank(self, rank: int, make: Callable[[], Value]) -> Value:
+        """Return what one rank makes, on every rank."""
         import torch
+        import torch.distributed as dist
 
         file = io.BytesIO()
-        if self.first:
+        if self.rank == rank:
             value = make()
             pickle.dump(value, file, pickle.HIGHEST_PROTOCOL)
         size = torch.tensor([file.tell()])
-        self.copy_from_first([size])
-        if not self.first:
+        dist.broadcast(size, rank)
+        if self.rank != rank:
             file = io.BytesIO(bytes(int(size)))
-        self.copy_from_first([torch.frombuffer(file.getbuffer(), dtype=torch.uint8)])
-        return value if self.first else cast(Value, pickle.load(file))
+        dist.broadcast(torch.frombuffer(file.getbuffer(), dtype=torch.uint8), rank)
+        return value if self.rank == rank else cast(Value, pickle.load(file))
 
     def lead(self, work: Callable[[Callable[[Item], Result]], Value], task: Callable[[Item], Result]) -> Value:
         """Return what rank 0 makes by `work`, on every rank.
@@ -167,7 +189,8 @@ def process_group() -> Iterator[Ranks]:
         except BaseException as error:
             if _own_store is not None:
                 _leave_group()  # the other ranks are told by the closed connection
-            if not isinstance(error, RuntimeError) or not any(sign in str(error) for sign in LOST_CONNECTION):
+            lost = isinstance(error, RuntimeError) and any(sign in str(error) for sign in LOST_CONNECTION)
+            if not lost or isinstance(error, RankError):
                 raise
             raise RankError(
                 "This process lost another one of the same fit, which ended or failed: see what that one says. Start "

@@ -9,25 +9,43 @@ distance has the same bits in whichever kernel it is computed and ties are ties 
 import logging
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numba
 from numba.core import event
+from numba.core.caching import FunctionCache
 
 Kernel = Callable[..., Any]
 
 _MESSAGE = "Compiling kernels that are needed for the first time, some seconds; they are kept on disk for later runs."
 
 
+class _Cache(FunctionCache):
+    """The cache of a kernel; where it is damaged or cannot be written, kernels are compiled as if there were none."""
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """What was compiled before, or None; a damaged cache is emptied."""
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception:  # whatever unpickling raises
+            with suppress(Exception):
+                self.flush()
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep it for later runs, if there is room."""
+        with suppress(Exception):
+            super().save_overload(sig, data)
+
+
 def kernel(function: Kernel, **options: Any) -> Kernel:
     """Compile a function at its first call."""
     options = {"nogil": True, "error_model": "numpy", **options}
-    compiled: Kernel
-    try:
-        compiled = numba.njit(cache=True, **options)(function)
-    except RuntimeError:  # numba has found no folder to cache in
-        compiled = numba.njit(**options)(function)
-    return compiled
+    compiled = numba.njit(**options)(function)
+    with suppress(RuntimeError):  # where numba finds no folder to cache in
+        compiled._cache = _Cache(function)  # noqa: SLF001 - as cache=True does, with numba's own class
+    return compiled  # type: ignore[no-any-return]
 
 
 class _Announcement(event.Listener):
@@ -43,7 +61,8 @@ class _Announcement(event.Listener):
         logger = logging.getLogger("shade")
         logger.info(_MESSAGE)
         if sys.stderr is not None and sys.stderr.isatty() and not logger.isEnabledFor(logging.INFO):
-            sys.stderr.write(f"{_MESSAGE}\n")
+            with suppress(OSError):
+                sys.stderr.write(f"{_MESSAGE}\n")
 
     def on_end(self, event: Any) -> None:
         """Nothing is said about the end."""

@@ -13,6 +13,7 @@ from shade.cli.exit_codes import EPILOG, guarded
 from shade.cli.fit import fit
 from shade.cli.info import info
 from shade.cli.paper import paper
+from shade.cli.process import end_as_by_ctrl_c, mend_streams
 from shade.cli.report import report
 
 app = typer.Typer(
@@ -50,4 +51,6 @@ app.add_typer(paper, name="paper")
 
 def main() -> None:
     """Run the command line."""
+    mend_streams()
+    end_as_by_ctrl_c()
     app(prog_name="shade")

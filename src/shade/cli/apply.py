@@ -59,7 +59,7 @@ def _model_and_rows(
     model: Path, data: str, output: Path | None, options: dict[str, Any], messages: Messages, able: str = "predict"
 ) -> Iterator[tuple[Any, Samples]]:
     """A model that has a method, and the rows to use it on, once it is sure that the result can be written."""
-    check_table_name(output)
+    check_table_name(output, data)
     with messages.warnings_as_lines():
         found = load_model(model)
         if not hasattr(found, able):

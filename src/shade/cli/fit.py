@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -53,9 +54,11 @@ def fit(
 
     first = find_ranks().first  # of the processes that torchrun starts, one prints messages and writes the results
     messages = Messages(quiet=quiet or not first)
+    checkpoint = _checkpoint_of(output)
     place = new_folder(output, overwrite=overwrite) if first else nullcontext(None)
-    with place as folder, messages.warnings_as_lines(partial(in_commands, folder=output)):
-        fitting = {**FITTING.take(options), "checkpoint": _checkpoint_of(output), "resume": resume or None}
+    lines = messages.warnings_as_lines(partial(in_commands, folder=output))
+    with _telling_of(checkpoint, messages, resume=resume), place as folder, lines:
+        fitting = {**FITTING.take(options), "checkpoint": checkpoint, "resume": resume or None}
         memory = _bytes_of(fitting["memory"])
         samples = read_and_tell(data, {**DATA.take(options), "memory": memory}, messages)
         if with_data and not (samples.in_memory and len(samples.shape) == 2):
@@ -69,14 +72,10 @@ def fit(
 
         from shade.cli.results import labels_table, show_results, write_results
 
-        try:
-            with writing(output):
-                labels = labels_table(model, samples.ids, samples if with_data else None, options["label"])
-                write_results(model, folder, labels, summary, _for_report(samples, memory, messages), messages)
-        except OutputError:
-            _tell_of_checkpoint(_checkpoint_of(output), messages)
-            raise
-    _checkpoint_of(output).unlink(missing_ok=True)
+        with writing(output):
+            labels = labels_table(model, samples.ids, samples if with_data else None, options["label"])
+            write_results(model, folder, labels, summary, _for_report(samples, memory, messages), messages)
+    checkpoint.unlink(missing_ok=True)
     show_results(summary, output, as_json=as_json)
 
 
@@ -122,17 +121,24 @@ def _for_report(samples: Samples, memory: int | None, messages: Messages) -> Sam
 
 def _checkpoint_of(output: Path) -> Path:
     """Where training stands, beside the results to come."""
-    return output.with_name(f"{output.name}.checkpoint")
+    return output.parent / f"{output.name}.checkpoint"
 
 
 def _written(checkpoint: Path) -> int:
     return checkpoint.stat().st_mtime_ns if checkpoint.exists() else 0
 
 
-def _tell_of_checkpoint(checkpoint: Path, messages: Messages, before: int = 0) -> None:
-    """Say how to go on, unless the checkpoint is as it was before."""
-    if _written(checkpoint) != before:
-        messages.say(f"training stands in {checkpoint}: the same command with --resume goes on from there")
+@contextmanager
+def _telling_of(checkpoint: Path, messages: Messages, *, resume: bool) -> Iterator[None]:
+    """Whatever ends the command, say how to go on from the checkpoint, if it is one of this training."""
+    before = _written(checkpoint)
+    try:
+        yield
+    except BaseException as error:
+        now = _written(checkpoint)
+        if now != before or (now and resume and isinstance(error, KeyboardInterrupt | OutputError)):
+            messages.say(f"training stands in {checkpoint}: the same command with --resume goes on from there")
+        raise
 
 
 def _train(samples: Samples, parameters: dict[str, Any], fitting: dict[str, Any], messages: Messages) -> SHADE:
@@ -152,17 +158,11 @@ def _train(samples: Samples, parameters: dict[str, Any], fitting: dict[str, Any]
         raise error if isinstance(error, DeviceError) else UsageError(in_options(str(error))) from None
     if resume and not checkpoint.exists():
         messages.say(f"note: there is no {checkpoint} to go on from, so training starts anew")
-    before = _written(checkpoint)
     try:
         return model.fit(samples.to_features(), **fitting)
-    except KeyboardInterrupt:
-        _tell_of_checkpoint(checkpoint, messages)
-        raise
     except DataError:
-        _tell_of_checkpoint(checkpoint, messages, before)
         raise
     except ShadeError as error:
-        _tell_of_checkpoint(checkpoint, messages, before)
         text = in_options(str(error))
         if not resume or not isinstance(error, CheckpointError):
             raise type(error)(text) from None

@@ -9,9 +9,11 @@ import os
 import shutil
 import sys
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import typer
 
 from shade._base.errors import OutputError, told_as
 from shade._base.result_folder import MODEL_NAME
@@ -26,20 +28,34 @@ RESULT_NAMES = (MODEL_NAME, LABELS_NAME, EMBEDDING_NAME, SUMMARY_NAME, REPORT_NA
 
 @contextmanager
 def new_folder(path: Path, *, overwrite: bool, names: Collection[str] = RESULT_NAMES) -> Iterator[Path]:
-    """A folder aside, for files of these names, that takes the name when all went well; else nothing is left of it."""
-    path = Path(os.path.abspath(path))  # noqa: PTH100 - a link stays a link
-    with writing(path):
-        _check_free(path, overwrite=overwrite, names=names)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        aside = path.with_name(f".{path.name}.{os.getpid()}.partial")
-        aside.mkdir()
-    try:
-        yield aside
+    """A folder aside, for files of these names, that takes the name when all went well; else nothing is left of it.
+
+    The name is locked from the beginning, so that no other process works for it. A link to a folder stays a link.
+    """
+    from shade._base.files import locked
+
+    with ExitStack() as stack:
         with writing(path):
-            _take_place(aside, path)
-    except BaseException:
-        shutil.rmtree(aside, ignore_errors=True)
-        raise
+            path = Path(os.path.realpath(path))
+            _check_free(path, overwrite=overwrite, names=names)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                stack.enter_context(locked(path))
+            except BlockingIOError:
+                raise OutputError(
+                    f"Another process is making results for {path}. Wait until it ends, or choose another with -o."
+                ) from None
+            aside, before = (path.with_name(f".{path.name}.{what}") for what in ("partial", "before"))
+            _clear_up(aside, before, path)
+            _check_free(path, overwrite=overwrite, names=names)  # as it is now that nobody else can change it
+            aside.mkdir()
+        try:
+            yield aside
+            with writing(path):
+                _take_place(aside, before, path)
+        except BaseException:
+            shutil.rmtree(aside, ignore_errors=True)
+            raise
 
 
 def writing(path: Path) -> AbstractContextManager[None]:
@@ -50,7 +66,7 @@ def writing(path: Path) -> AbstractContextManager[None]:
 def write_table(columns: Mapping[str, AnyArray], path: Path | None) -> None:
     """Write columns to a csv, npy or parquet file, whole or not at all; as csv to standard output without a path."""
     if path is None:
-        sys.stdout.write(_to_csv(columns).decode())
+        typer.echo(_to_csv(columns), nl=False)  # as bytes, for a terminal may lack letters
         return
     from shade._base.files import write_whole
 
@@ -58,12 +74,17 @@ def write_table(columns: Mapping[str, AnyArray], path: Path | None) -> None:
         write_whole(path, TABLES[path.suffix.lower()](columns))
 
 
-def check_table_name(path: Path | None) -> None:
-    """Refuse names that say no format, before any work is done."""
+def check_table_name(path: Path | None, data: str) -> None:
+    """Refuse names that say no format, and files that would be missed, before any work is done."""
     if path is not None and path.suffix.lower() not in TABLES:
         raise OutputError(f"{path} cannot be written: its name must end in {', '.join(TABLES)}.")
     if path is not None and not path.parent.is_dir():
         raise OutputError(f"{path} cannot be written: there is no folder {path.parent}.")
+    if path is not None and path.exists():
+        of_a_fit = path.name in RESULT_NAMES and (path.parent / MODEL_NAME).exists()
+        if of_a_fit or (os.path.exists(data) and path.samefile(data)):  # noqa: PTH110 - a name, or "-"
+            what = "part of the results of a fit" if of_a_fit else "the data itself"
+            raise OutputError(f"{path} is {what}, which would be lost. Choose another name with -o.")
 
 
 def write_json(value: object, path: Path | None = None) -> None:
@@ -72,11 +93,13 @@ def write_json(value: object, path: Path | None = None) -> None:
     if path is None:
         sys.stdout.write(text)
     else:
-        path.write_text(text, encoding="utf-8")
+        path.write_bytes(text.encode(errors="backslashreplace"))  # names of files need not be text
 
 
 def _check_free(path: Path, *, overwrite: bool, names: Collection[str]) -> None:
     """Refuse a name that is taken; only earlier results are ever replaced."""
+    if not path.name or (path.is_dir() and path.samefile(os.curdir)):
+        raise OutputError(f"{path} is the folder that you work in, which cannot be replaced. Choose another with -o.")
     if not path.exists():
         return
     if not path.is_dir():
@@ -89,15 +112,25 @@ def _check_free(path: Path, *, overwrite: bool, names: Collection[str]) -> None:
         raise OutputError(f"The folder {path} holds results. Choose another with -o, or add --overwrite.")
 
 
-def _take_place(aside: Path, path: Path) -> None:
+def _clear_up(aside: Path, before: Path, path: Path) -> None:
+    """Remove what a killed process left, after giving results that it was about to replace their name back."""
+    if before.is_dir() and not path.exists():
+        before.rename(path)
+    for left in (aside, before):
+        if left.is_dir() and not left.is_symlink():
+            shutil.rmtree(left)
+        else:
+            left.unlink(missing_ok=True)
+
+
+def _take_place(aside: Path, before: Path, path: Path) -> None:
     """Rename a finished folder; what was there before is removed only when the new one is in its place."""
-    before = aside.with_suffix(".before")
-    if path.is_dir():
-        path.rename(before)
     try:
+        if path.is_dir():
+            path.rename(before)
         aside.rename(path)
     except BaseException:
-        if before.exists():
+        if before.exists() and not path.exists():
             before.rename(path)
         raise
     shutil.rmtree(before, ignore_errors=True)
@@ -108,7 +141,7 @@ def _to_csv(columns: Mapping[str, AnyArray]) -> bytes:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
     writer.writerows(zip(*(_cells(name, values) for name, values in columns.items()), strict=True))
-    return text.getvalue().encode()
+    return text.getvalue().encode(errors="backslashreplace")  # names of files need not be text
 
 
 def _cells(name: str, values: AnyArray) -> list[Any]:
@@ -132,8 +165,17 @@ def _to_parquet(columns: Mapping[str, AnyArray]) -> bytes:
 
     arrow, parquet = need("pyarrow", "io", "Writing parquet"), need("pyarrow.parquet", "io", "Writing parquet")
     file = io.BytesIO()
-    parquet.write_table(arrow.table({name: arrow.array(values) for name, values in columns.items()}), file)
+    plain = {name: _readable(values) if values.dtype.kind in "OU" else values for name, values in columns.items()}
+    parquet.write_table(arrow.table({name: arrow.array(values) for name, values in plain.items()}), file)
     return file.getvalue()
+
+
+def _readable(values: AnyArray) -> list[Any]:
+    """Text without bytes that are none, as names of files may have; other values as they are."""
+    return [
+        value.encode(errors="backslashreplace").decode() if isinstance(value, str) else value
+        for value in values.tolist()
+    ]
 
 
 TABLES = {".csv": _to_csv, ".npy": _to_npy, ".parquet": _to_parquet}

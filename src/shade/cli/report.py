@@ -36,6 +36,8 @@ def report(
     with messages.warnings_as_lines():
         found = load_model(model)
         path = output or model_path(model).parent / REPORT_NAME
+        if path.suffix.lower() not in (".html", ".htm"):
+            raise OutputError(f"{path} cannot be written: its name must end in .html.")
         if data is None:
             if output is None and path.exists():
                 raise OutputError(f"{path} is there, and a report without --data shows less. Give --data, or -o FILE.")

@@ -13,7 +13,7 @@ from shade._base.arrays import AnyArray
 from shade._base.errors import DataError, told_as
 from shade._base.memory import check_room
 from shade.data.images import channels_first
-from shade.data.row_sources import ArraySource, RowSource
+from shade.data.row_sources import ArraySource, FileRows, RowSource
 from shade.data.samples import ReadOptions, Samples, enumerate_names
 from shade.data.tables import check_names, known_columns
 
@@ -45,11 +45,10 @@ def open_zarr(path: Path) -> RowSource:
     return ArraySource(_open_store(path, None)[0], str(path))
 
 
-class NpyFile(RowSource):
-    """A npy file, read piece by piece: unlike a memmap it takes no address space, and survives being cut short."""
+class NpyFile(FileRows):
+    """A npy file, read piece by piece."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
         with (
             told_as(DataError, f"{path} cannot be read as an array", ValueError, EOFError, OSError),
             path.open("rb") as file,
@@ -57,23 +56,10 @@ class NpyFile(RowSource):
             one = np.lib.format.read_magic(file) == (1, 0)
             read_header = np.lib.format.read_array_header_1_0 if one else np.lib.format.read_array_header_2_0
             shape, by_columns, dtype = read_header(file)
-            self._offset = file.tell()
-        self._set_shape(shape, dtype, str(path))
+            offset = file.tell()
         if by_columns:
             raise DataError(f"{path} is stored by columns (Fortran order): rows cannot be read one after the other.")
-        self.read(len(self) - 1, len(self))  # the file is as long as it says
-
-    def read(self, start: int, stop: int) -> AnyArray:
-        """Read bytes."""
-        columns = self.shape[1]
-        with self._path.open("rb") as file:
-            file.seek(self._offset + start * columns * self.dtype.itemsize)
-            block = np.fromfile(file, self.dtype, (stop - start) * columns)
-        if block.size != (stop - start) * columns:
-            raise DataError(
-                f"{self._path} ends in {self.place(start + block.size // columns)} of {len(self)}: it was cut short."
-            )
-        return block.reshape(stop - start, columns)
+        super().__init__(path, shape, dtype, offset)
 
 
 def read_h5ad(path: Path, options: ReadOptions) -> Samples:

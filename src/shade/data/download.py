@@ -9,6 +9,7 @@ import shutil
 import time
 import urllib.error
 import urllib.request
+from io import BufferedRandom
 from pathlib import Path
 
 from shade._base.errors import ShadeError
@@ -33,8 +34,8 @@ def download_file(url: str, path: Path, *, sha256: str = "", attempts: int = 4, 
     path.parent.mkdir(parents=True, exist_ok=True)
     for attempt in range(1, attempts + 1):
         try:
-            with written_aside(path) as aside:
-                _fetch(url, aside, sha256)
+            with written_aside(path) as file:
+                _fetch(url, file, sha256)
             return
         except (OSError, http.client.HTTPException) as error:
             passing = not isinstance(error, urllib.error.HTTPError) or error.code in _WORTH_TRYING_AGAIN
@@ -44,10 +45,10 @@ def download_file(url: str, path: Path, *, sha256: str = "", attempts: int = 4, 
             time.sleep(pause * 2.0 ** (attempt - 1))
 
 
-def _fetch(url: str, path: Path, sha256: str) -> None:
+def _fetch(url: str, file: BufferedRandom, sha256: str) -> None:
     """Store a response; one that is shorter than announced, or has another checksum, is an error."""
     request = urllib.request.Request(url, headers={"User-Agent": "shade-clustering"})
-    with urllib.request.urlopen(request, timeout=TIMEOUT) as response, path.open("w+b") as file:
+    with urllib.request.urlopen(request, timeout=TIMEOUT) as response:
         shutil.copyfileobj(response, file, BLOCK)
         announced, received = response.headers.get("Content-Length"), file.tell()
         if announced is not None and received != int(announced):

@@ -15,7 +15,7 @@ from shade._base.arrays import AnyArray
 from shade._base.errors import DataError, told_as
 from shade._base.files import files_in, is_hidden
 from shade._base.memory import check_room
-from shade.data.row_sources import RowSource
+from shade.data.row_sources import RowSource, Stamps
 from shade.data.samples import ReadOptions, Samples, counted, enumerate_names
 
 IMAGE_SUFFIXES = frozenset(
@@ -43,7 +43,7 @@ class ImageFiles(RowSource):
     """The pictures below a folder or in a zip, sorted by name, all of one size or brought to one."""
 
     def __init__(self, path: Path, resize: tuple[int, int] | None = None) -> None:
-        self._path, self._resize = path, resize
+        self._path, self._resize, self._stamps = path, resize, Stamps()
         modes: Counter[str] = Counter()
         sizes: Counter[tuple[int, int]] = Counter()
         with self._open_files() as (names, open_file):
@@ -102,8 +102,11 @@ class ImageFiles(RowSource):
 
         errors = (OSError, ValueError, SyntaxError, zipfile.BadZipFile, Image.DecompressionBombError)
         what = f"The image {name} in {self._path} cannot be read"
+        place = self._path / name if self._path.is_dir() else self._path
+        self._stamps.check(place)
         with told_as(DataError, what, *errors), open_file(name) as file, Image.open(file) as image:
             yield image
+        self._stamps.check(place)
 
 
 def channels_first(pixels: AnyArray) -> AnyArray:

@@ -12,7 +12,7 @@ import numpy as np
 from shade._base.arrays import AnyArray
 from shade._base.errors import DataError, told_as
 from shade._base.files import files_in
-from shade.data.row_sources import RowSource
+from shade.data.row_sources import RowSource, Stamps
 from shade.data.samples import ReadOptions, Samples
 from shade.data.tables import is_numeric, samples_of_table, to_matrix, values_of
 
@@ -48,7 +48,7 @@ class ParquetFiles(RowSource):
         self._groups: list[tuple[Path, int]] = []
         self._kinds: dict[str, np.dtype[Any]] = {}
         self._text: dict[str, Path] = {}
-        self._stamps: dict[Path, tuple[int, int]] = {}
+        self._stamps = Stamps()
         self._latest: tuple[int, AnyArray] | None = None
         starts = [0]
         for file in self._files:
@@ -134,12 +134,11 @@ class ParquetFiles(RowSource):
 
         what = f"{file} cannot be read as parquet, it may have been cut short"
         with told_as(DataError, what, pyarrow.ArrowException, OSError):
-            status = file.stat()
-            stamp = (status.st_size, status.st_mtime_ns)
-            if self._stamps.setdefault(file, stamp) != stamp:
-                raise DataError(f"{file} was written anew after reading began: start again.")
+            self._stamps.check(file)
             with pyarrow.parquet.ParquetFile(file) as opened:
-                return read(opened)
+                found = read(opened)
+            self._stamps.check(file)
+            return found
 
     def _check_names(self, file: Path, names: list[str]) -> None:
         if names == self.all_names:

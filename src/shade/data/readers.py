@@ -19,7 +19,7 @@ from shade.data.arrays import NpyFile, open_zarr, read_h5ad, read_npy, read_npz,
 from shade.data.frames import VIDEO_SUFFIXES, read_frames
 from shade.data.images import IMAGE_SUFFIXES, ImageFiles, read_images
 from shade.data.parquet import open_parquet, read_parquet
-from shade.data.row_sources import ArraySource, RowSource
+from shade.data.row_sources import ArraySource, RowSource, open_memmap
 from shade.data.samples import ReadOptions, Samples, resolve_missing
 from shade.data.tables import PACKED, STANDARD_INPUT, read_text
 
@@ -162,7 +162,7 @@ def as_source(X: Any) -> RowSource | None:
     if isinstance(X, str | PathLike):
         return open_source(Path(X))
     if isinstance(X, np.memmap):
-        return ArraySource(X, f"The memmap of {X.filename}" if X.filename else None)
+        return open_memmap(X)
     in_memory = isinstance(X, np.ndarray | np.generic) or hasattr(X, "toarray") or hasattr(X, "detach")
     a_table = hasattr(X, "__dataframe__") or hasattr(X, "iloc")
     if in_memory or a_table or not all(hasattr(X, name) for name in ("shape", "dtype", "__getitem__")):

@@ -8,14 +8,20 @@ from __future__ import annotations
 
 import hashlib
 import math
+import mmap
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from itertools import product
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from shade._base.arrays import AnyArray, IntArray, row_slices
 from shade._base.errors import DataError, told_as
+
+SAMPLE_ROWS = 64  # of a memmap that are compared with the file
 
 
 class RowSource(ABC):
@@ -68,11 +74,71 @@ class RowSource(ABC):
         self.dtype = dtype
 
 
+class Stamps:
+    """Files that must stay as they were when reading began: else the rows would be a mixture of old and new ones."""
+
+    def __init__(self) -> None:
+        self._first: dict[Path, tuple[int, int]] = {}  # size and time of change
+
+    def check(self, file: Path) -> None:
+        """Refuse a file that was changed after the first check. Call it after reading, as well as before."""
+        try:
+            status = file.stat()
+            stamp = (status.st_size, status.st_mtime_ns)
+        except OSError:  # where there is none, reading tells what that means
+            stamp = (-1, -1)
+        if self._first.setdefault(file, stamp) != stamp:
+            raise DataError(f"{file} was written anew after reading began: start again.")
+
+
+class FileRows(RowSource):
+    """Rows one after the other in a file, read piece by piece: unlike a memmap it survives a file that is cut short."""
+
+    def __init__(self, path: Path, shape: Sequence[int], dtype: np.dtype[Any], offset: int) -> None:
+        self._path, self._offset, self._stamps = path, offset, Stamps()
+        self._stamps.check(path)
+        self._set_shape(shape, dtype, str(path))
+        self.read(len(self) - 1, len(self))  # the file is as long as it should be
+
+    def read(self, start: int, stop: int) -> AnyArray:
+        """Read bytes."""
+        columns = self.shape[1]
+        with told_as(DataError, f"{self._path} cannot be read", OSError), self._path.open("rb") as file:
+            file.seek(self._offset + start * columns * self.dtype.itemsize)
+            block = np.fromfile(file, self.dtype, (stop - start) * columns)
+        if block.size != (stop - start) * columns:
+            raise DataError(
+                f"{self._path} ends in {self.place(start + block.size // columns)} of {len(self)}: it was cut short."
+            )
+        self._stamps.check(self._path)
+        return block.reshape(stop - start, columns)
+
+
+def open_memmap(array: np.memmap[Any, Any]) -> RowSource:
+    """The rows of a memmap, from its file where that is possible: a file that is cut short would end the process."""
+    what = f"The memmap of {array.filename}"
+    mapped = getattr(array, "_mmap", None)
+    if array.filename is None or mapped is None or array.mode == "c" or not array.flags.c_contiguous or not array.size:
+        return ArraySource(array, what if array.filename else None)
+    array.flush()
+    begin = array.offset - array.offset % mmap.ALLOCATIONGRANULARITY
+    position = begin + array.ctypes.data - np.frombuffer(mapped, np.uint8).ctypes.data
+    try:
+        source = FileRows(Path(array.filename), array.shape, array.dtype, position)
+        sample = np.unique(np.linspace(0, len(source) - 1, SAMPLE_ROWS).astype(np.int64)).tolist()
+        same = all(source[row : row + 1].tobytes() == array[row].tobytes() for row in sample)
+    except DataError:
+        if Path(array.filename).exists():
+            raise
+        same = False
+    return source if same else ArraySource(array, what)  # another file has the name now
+
+
 class ArraySource(RowSource):
-    """Anything with `shape`, `dtype` and slicing: a memmap, a zarr array, an HDF5 dataset."""
+    """Anything with `shape`, `dtype` and slicing: a zarr array, an HDF5 dataset, a memmap without a file."""
 
     def __init__(self, array: Any, what: str | None = None) -> None:
-        self._array = array
+        self._array, self._stamps = array, Stamps()
         self._what = what or f"The {type(array).__name__}"
         self._set_shape(array.shape, np.dtype(array.dtype), self._what)
         chunks = getattr(array, "chunks", None)
@@ -81,7 +147,9 @@ class ArraySource(RowSource):
 
     def read(self, start: int, stop: int) -> AnyArray:
         """Slice the array, and see that it is still the one it was: what is gone may have been read as zeros."""
-        expected = (len(self), *self.sample_shape)
+        expected, files = (len(self), *self.sample_shape), _files_of(self._array, start, stop)
+        for file in files:
+            self._stamps.check(file)
         with told_as(DataError, f"{self._what} cannot be read", OSError, ValueError, KeyError, RuntimeError):
             block = np.asarray(self._array[start:stop])
             found = _current_shape(self._array)
@@ -90,9 +158,24 @@ class ArraySource(RowSource):
                 f"{self._what} had the shape {expected} when reading began, and has {found} now: wait until it is "
                 "written, then start again."
             )
+        for file in files:
+            self._stamps.check(file)
         if block.shape != (stop - start, *self.sample_shape):
             raise DataError(f"{self._what} gave {block.shape} for the rows {start} to {stop}.")
         return block.reshape(stop - start, self.shape[1])
+
+
+def _files_of(array: Any, start: int, stop: int) -> list[Path]:
+    """The files that hold some rows of an array, where it knows them: of a zarr array those of its chunks."""
+    store = getattr(array, "store", None)
+    if root := getattr(store, "root", None):
+        first, *others = array.shards or array.chunks
+        columns = (range(-(-length // size)) for length, size in zip(array.shape[1:], others, strict=True))
+        places = product(range(start // first, -(-stop // first)), *columns)
+        return [Path(root, array.path, array.metadata.encode_chunk_key(place)) for place in places]
+    owners = ((array, "filename"), (store, "path"), (getattr(array, "file", None), "filename"))  # memmap, zip, HDF5
+    names = [getattr(owner, name, None) for owner, name in owners]
+    return [Path(name) for name in names if isinstance(name, str | PathLike)]
 
 
 def _current_shape(array: Any) -> tuple[int, ...]:

@@ -13,7 +13,7 @@ from shade._base.parallel import tree_device
 from shade._base.ranks import process_group
 from shade._base.validation import check_parameters
 from shade.estimators.result_warnings import warn_of_result
-from shade.estimators.row_checks import check_rows
+from shade.estimators.row_checks import check_ranks, check_rows
 from shade.estimators.tree_estimator import CLUSTERING_RULES, TreeClusteringMixin
 
 
@@ -114,6 +114,7 @@ class DCTreeClustering(ClusterMixin, TreeClusteringMixin, BaseEstimator):  # typ
             points = validation.check_points(check_rows(self, X, reset=True))
             validation.check_extent(points)
             validation.check_min_samples(self.min_samples, len(points), 2, "DCTreeClustering")
+            check_ranks(ranks, self.get_params(), points)
             self._cluster_points(points, ranks)
         warn_of_result(self.clustering_)
         return self

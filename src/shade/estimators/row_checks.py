@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,12 +11,17 @@ from sklearn.utils.validation import validate_data
 
 from shade._base import validation
 from shade._base.arrays import AnyArray
+from shade._base.extras import installed_versions
+from shade._base.ranks import Ranks
+from shade._base.version import __version__
 from shade.data.readers import as_source
-from shade.data.row_sources import RowSource
+from shade.data.row_sources import RowSource, fingerprint
 from shade.data.samples import enumerate_names
 
 if TYPE_CHECKING:
     from shade.estimators.shade import SHADE
+
+OF_A_RANK = {"callbacks", "device", "n_jobs", "verbose"}  # parameters in which the processes of a fit may differ
 
 
 def check_samples(model: SHADE, X: Any, *, reset: bool) -> Any:
@@ -38,6 +45,16 @@ def check_samples(model: SHADE, X: Any, *, reset: bool) -> Any:
                 f"width). Got samples of shape {model.sample_shape_} instead."
             )
     return rows
+
+
+def check_ranks(ranks: Ranks, parameters: Mapping[str, object], rows: Any) -> None:
+    """Refuse a fit by several processes, before they share any work, if they have been given different things."""
+    if ranks.count > 1:
+        # What is no number and no text says where in memory it is, which differs.
+        given = {name: re.sub(" at 0x[0-9A-Fa-f]+", "", repr(value)) for name, value in parameters.items()}
+        ranks.check_same({"shade": __version__, **installed_versions(("torch", "numpy"))}, "versions")
+        ranks.check_same({name: given[name] for name in set(given) - OF_A_RANK}, "parameters")
+        ranks.check_same(fingerprint(rows), "data")
 
 
 def check_rows(estimator: Any, X: object, *, reset: bool) -> AnyArray:

@@ -19,7 +19,7 @@ from shade._base import validation
 from shade._base.arrays import AnyArray, FloatArray, SingleArray
 from shade._base.errors import unchanged_on_error
 from shade._base.files import new_array_file
-from shade._base.parallel import resolve_device, tree_device
+from shade._base.parallel import resolve_device, tree_device, usual_torch
 from shade._base.ranks import Ranks, process_group
 from shade._base.validation import Choice, Real, Rule, Whole, check_parameters
 from shade.clustering.clustering import read_data
@@ -29,7 +29,7 @@ from shade.density.data_tree import DataTree
 from shade.density.neighbours import find_neighbours
 from shade.density.spanning_tree import minimum_spanning_tree
 from shade.estimators.result_warnings import warn_of_lonely_rows, warn_of_result
-from shade.estimators.row_checks import check_samples
+from shade.estimators.row_checks import check_ranks, check_samples
 from shade.estimators.tree_estimator import CLUSTERING_RULES, TreeClusteringMixin
 from shade.training.autoencoders import check_network, shape_for_network
 from shade.training.callbacks import as_callback, verbosity_callbacks
@@ -284,7 +284,7 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         SHADE
             Itself.
         """
-        with unchanged_on_error(self), process_group() as ranks:
+        with usual_torch(), unchanged_on_error(self), process_group() as ranks:
             device = self.check_parameters()
             rows = check_samples(self, X, reset=True)
             self.n_networks_ = count_networks(self.n_networks, len(rows))
@@ -301,6 +301,8 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
             if isinstance(rows, RowSource):
                 validation.check_finite(rows, rows.place)
             identity = {**self.get_params(), **plan.identity(), "training_tree": self.training_tree_}
+            files = {"checkpoint": checkpoint is not None, "resume": resume is True or (bool(resume) and "a file")}
+            check_ranks(ranks, {**identity, **files}, rows)
             seed, checkpoints = begin_training(
                 self.random_state, rows, identity, checkpoint, resume, checkpoint_minutes, checkpoint_epochs, ranks
             )

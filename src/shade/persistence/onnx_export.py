@@ -46,9 +46,10 @@ def write_onnx(
     for package in ("onnx", "onnxscript"):
         need(package, "onnx", "Writing ONNX files")
     encoder = _Encoder(standardizer, networks, network_shape).eval()
+    example = torch.zeros(2, *sample_shape, dtype=torch.float32)
     with _quiet():
         program = torch.onnx.export(
-            encoder, (torch.zeros(2, *sample_shape),), input_names=["X"], output_names=["embedding"],
+            encoder, (example,), input_names=["X"], output_names=["embedding"],
             dynamic_shapes={"x": {0: torch.export.Dim("n_samples")}}, dynamo=True, verbose=False,
         )  # fmt: skip
     if program is None:

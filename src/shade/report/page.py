@@ -82,7 +82,7 @@ def write_report(
         trained="losses" in data["pictures"], data=_as_json(data), losses_text=_describe_losses(model),
         made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"), **run,
     )  # fmt: skip
-    write_whole(Path(path), page.encode())
+    write_whole(Path(path), page.encode(errors="backslashreplace"))  # names of files need not be text
     return Path(path)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Protocol, cast, runtime_checkable
 
 import torch
@@ -121,11 +121,20 @@ def build_network(
 def outline_network(network: object, sample_shape: Sequence[int], embedding_size: int) -> nn.Module:
     """The network that the 'network' parameter describes, without memory for weights; a user's module is copied."""
     if isinstance(network, nn.Module):
-        return copy.deepcopy(network)
+        return _in_single_precision(copy.deepcopy(network))
     with torch.device("meta"):  # draws nothing from torch's global generator
         if isinstance(network, str):
-            return ConvolutionalAutoencoder(sample_shape, embedding_size)
-        return FeedForwardAutoencoder(math.prod(sample_shape), cast(Sequence[int], network), embedding_size)
+            return _in_single_precision(ConvolutionalAutoencoder(sample_shape, embedding_size))
+        sizes = cast(Sequence[int], network)
+        return _in_single_precision(FeedForwardAutoencoder(math.prod(sample_shape), sizes, embedding_size))
+
+
+def _in_single_precision(module: nn.Module) -> nn.Module:
+    """A module that was made in double precision, as torch's default type may be, in the precision of the samples."""
+    for tensor in chain(module.parameters(), module.buffers()):
+        if tensor.dtype == torch.float64:
+            tensor.data = tensor.data.float()
+    return module
 
 
 def _stack(sizes: Sequence[int]) -> nn.Sequential:

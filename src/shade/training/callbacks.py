@@ -6,6 +6,7 @@ import copy
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -100,7 +101,8 @@ class EpochLines(Callback):
         if self._most is not None and not is_one_of_few(int(record["epoch"]), self._epochs, self._most):
             return
         losses = ", ".join(f"{name.replace('_', ' ')} {record[name]:.4g}" for name in record if "loss" in name)
-        sys.stderr.write(f"{self._name}epoch {record['epoch']:.0f}: {losses} ({record['seconds']:.2f} s)\n")
+        with suppress(OSError, AttributeError):  # a message that cannot be shown ends no training
+            sys.stderr.write(f"{self._name}epoch {record['epoch']:.0f}: {losses} ({record['seconds']:.2f} s)\n")
 
     def of_network(self, network: int, networks: int) -> Callback:
         """Say which network a line is of."""
@@ -226,5 +228,6 @@ def as_callback(callback: object) -> Callback:
 def verbosity_callbacks(verbose: int) -> list[Callback]:
     """The callbacks that the 'verbose' parameter stands for."""
     if verbose == 1:
-        return [ProgressBar() if sys.stderr.isatty() else EpochLines(most=10)]  # notebooks and files show no bar
+        terminal = sys.stderr is not None and sys.stderr.isatty()
+        return [ProgressBar() if terminal else EpochLines(most=10)]  # notebooks and files show no bar
     return [] if verbose <= 0 else [EpochLines()]

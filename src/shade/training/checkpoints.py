@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import math
+import operator
 import signal
 import threading
 import time
@@ -19,12 +22,14 @@ import safetensors
 import safetensors.torch
 import torch
 
-from shade._base.errors import CheckpointError, ShadeWarning
+from shade._base.errors import CheckpointError, ShadeWarning, told_as
 from shade._base.files import write_whole
+from shade._base.parallel import INTERRUPTING
 from shade._base.ranks import ALONE, Ranks
 
-FORMAT = 1
+FORMAT = 2
 DESCRIPTION = "shade_checkpoint"  # the entry of the file's header that holds everything but tensors
+NO_DIGEST = "0" * 64  # stands in the header where the digest of the file will, while it is computed
 
 
 @dataclass
@@ -69,11 +74,18 @@ class TrainState:
 
     @classmethod
     def from_file(cls, description: dict[str, Any], tensors: Mapping[str, torch.Tensor]) -> TrainState:
-        """Put together what `describe` and `tensors` took apart."""
+        """Put together what `describe` and `tensors` took apart; raises ValueError if it makes no sense."""
         epoch_start = description.pop("epoch_start")
         progress = Progress(totals=tensors["totals"], **description)
+        numbers = [progress.seconds, *(value for record in progress.history for value in record.values())]
+        if progress.totals.shape != (2,) or type(progress.rows) is not int or progress.rows < 0:
+            raise ValueError("the rows of the epoch or their losses are no numbers")
+        if type(progress.stopped) is not bool or not all(
+            type(value) in (int, float) and math.isfinite(value) for value in numbers
+        ):
+            raise ValueError("the history is not of numbers")
         parts = (part_of(tensors, f"{name}.") for name in ("network", "optimizer", "generator"))
-        return cls(progress, epoch_start, *parts)
+        return cls(progress, dict(epoch_start), *parts)
 
 
 class TorchGenerators:
@@ -205,7 +217,10 @@ class MemberCheckpoints:
 
     @contextmanager
     def save_when_interrupted(self, state: Callable[[], TrainState]) -> Iterator[None]:
-        """Let Ctrl-C wait for the end of a step and leave a checkpoint; a second one does not wait."""
+        """Let Ctrl-C wait for the end of a step and leave a checkpoint; a second one does not wait.
+
+        The same holds for other signals, where the program has made them interrupt as Ctrl-C does.
+        """
         hurried = False
 
         def note(number: int, frame: FrameType | None) -> None:
@@ -215,11 +230,10 @@ class MemberCheckpoints:
                 signal.default_int_handler(number, frame)
             self._interrupted = True
 
-        ours = threading.current_thread() is threading.main_thread() and (
-            signal.getsignal(signal.SIGINT) is signal.default_int_handler
-        )
-        if ours:
-            signal.signal(signal.SIGINT, note)
+        main = threading.current_thread() is threading.main_thread()
+        ours = [number for number in INTERRUPTING if main and signal.getsignal(number) is signal.default_int_handler]
+        for number in ours:
+            signal.signal(number, note)
         try:
             yield
         except KeyboardInterrupt:
@@ -228,14 +242,14 @@ class MemberCheckpoints:
                 self.checkpoints.try_to_write()
             raise
         finally:
-            if ours:
-                signal.signal(signal.SIGINT, signal.default_int_handler)
+            for number in ours:
+                signal.signal(number, signal.default_int_handler)
         if self._interrupted:  # after the last step
             raise KeyboardInterrupt
 
 
 def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
-    """Write one safetensors file whose header holds the rest as JSON."""
+    """Write one safetensors file whose header holds the rest as JSON, and a digest of the whole file."""
     description = {
         "format": FORMAT,
         "identity": checkpoint.identity,
@@ -246,29 +260,39 @@ def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
         for member, state in enumerate(checkpoint.states)
         for name, tensor in state.tensors().items()
     }
-    write_whole(path, safetensors.torch.save(tensors, {DESCRIPTION: json.dumps(description)}))
+    data = safetensors.torch.save(tensors, {DESCRIPTION: json.dumps(description), "sha256": NO_DIGEST})
+    write_whole(path, _with_digest(data, NO_DIGEST, hashlib.sha256(data).hexdigest()))
+
+
+def _with_digest(data: bytes, before: str, after: str) -> bytes:
+    """The bytes of a file with another digest; text in a description has no quotes such as these."""
+    return data.replace(f'"sha256":"{before}"'.encode(), f'"sha256":"{after}"'.encode(), 1)
 
 
 def read_checkpoint(path: Path, ranks: Ranks = ALONE) -> Checkpoint:
     """Read a checkpoint, of which rank 0 has the file; nothing in it is executed."""
     if ranks.first and not path.is_file():
         raise CheckpointError(f"There is no checkpoint {path} to resume from.")
-    data = ranks.from_first(path.read_bytes)
-    try:
+    with told_as(CheckpointError, f"The checkpoint {path} cannot be read", OSError):
+        data = ranks.from_first(path.read_bytes)
+    with told_as(CheckpointError, f"{path} is no checkpoint of shade, or a damaged one", Exception):
         length = int.from_bytes(data[:8], "little")
-        description = json.loads(json.loads(data[8 : 8 + length])["__metadata__"][DESCRIPTION])
+        header = json.loads(data[8 : 8 + length])["__metadata__"]
+        description = json.loads(header[DESCRIPTION])
+        if description["format"] != FORMAT:
+            raise CheckpointError(
+                f"The checkpoint {path} has format {description['format']!r:.80}, this version of shade reads "
+                f"{FORMAT}. Start anew without 'resume'."
+            )
+        if hashlib.sha256(_with_digest(data, header["sha256"], NO_DIGEST)).hexdigest() != header["sha256"]:
+            raise ValueError("its contents do not have the checksum that it was written with")
         tensors = safetensors.torch.load(data)
-    except (safetensors.SafetensorError, KeyError, ValueError) as error:
-        raise CheckpointError(f"{path} is no checkpoint of shade, or a damaged one ({error}).") from None
-    if description["format"] != FORMAT:
-        raise CheckpointError(
-            f"The checkpoint {path} has format {description['format']!r}, this version of shade reads {FORMAT}."
-        )
-    states = [
-        TrainState.from_file(values, part_of(tensors, f"{member}."))
-        for member, values in enumerate(description["states"])
-    ]
-    return Checkpoint(description["identity"], states)
+        states = [
+            TrainState.from_file(values, part_of(tensors, f"{member}."))
+            for member, values in enumerate(description["states"])
+        ]
+        identity = {name: dict(description["identity"][name]) for name in ("parameters", "data")}
+        return Checkpoint({**identity, "seed": operator.index(description["identity"]["seed"])}, states)
 
 
 def _copy_tensors(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:

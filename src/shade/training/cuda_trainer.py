@@ -138,9 +138,9 @@ class CudaTrainer(Trainer):
         device = self.samples.device
         group = BatchGroup(
             rows=torch.zeros(count, size, dtype=torch.int64, device=device),
-            targets=None if self.device_targets is None else torch.zeros(count, size, size, device=device),
+            targets=None if self.device_targets is None else self.samples.new_zeros(count, size, size),
             position=torch.zeros(1, dtype=torch.int64, device=device),
-            totals=torch.zeros(2, device=device),
+            totals=torch.zeros_like(self.progress.totals),
             replay=lambda: None,
         )
         group.replay = self._capture(lambda: self._group_step(group), group)

@@ -186,7 +186,7 @@ def make_stream_trainer(job: TrainingJob, rows: Any, plan: FitPlan, device: torc
         plan.window_rows,  # type: ignore[arg-type]
         partial(targets_of_batches, min_samples=job.settings.smallest_batch, mean_edge=job.mean_edge),
     )
-    nothing = torch.empty(0, *job.sample_shape, device=device)
+    nothing = torch.empty(0, *job.sample_shape, dtype=torch.float32, device=device)
     return partial(StreamTrainer, samples=nothing, targets=None, rows=streamed, ranks=job.ranks)
 
 
@@ -216,11 +216,12 @@ def train_networks(
             checkpoints=None if checkpoints is None else MemberCheckpoints(checkpoints, member),
             interruption=interruption,
         )
-        result = trainer.fit()
-        if neighbours is not None:
-            random = np.random.default_rng(own.spawn(1)[0])
-            settle(make, result.network, trainer.samples, neighbours, job.settings, random, interruption)
-            result.network.eval()
+        with training_threads():
+            result = trainer.fit()
+            if neighbours is not None:
+                random = np.random.default_rng(own.spawn(1)[0])
+                settle(make, result.network, trainer.samples, neighbours, job.settings, random, interruption)
+                result.network.eval()
         if job.n_networks > 1:
             result.history[:] = [{"network": member, **record} for record in result.history]
         return result
@@ -232,5 +233,4 @@ def train_networks(
         and not isinstance(job.network, nn.Module)
         and all(own is not None for owns in watched for own in owns)
     )
-    with training_threads():
-        return run_together(train, range(len(seeds)), threads=count_threads(job.n_jobs) if together else 1)
+    return run_together(train, range(len(seeds)), threads=count_threads(job.n_jobs) if together else 1)

@@ -57,7 +57,7 @@ class GroupTrainer(Trainer):
             return self.train_step(step.own[0]) * step.n_rows, step.n_rows
         for parameter in self.network.parameters():
             parameter.grad = torch.zeros_like(parameter)
-        sums = torch.zeros(2, device=self.samples.device)
+        sums = torch.zeros_like(self.progress.totals)
         weights = (self.settings.reconstruction_weight, self.settings.density_weight)
         for batch in step.own:
             losses = self.compute_losses(batch)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from torch import nn
 
-from shade._base.errors import CheckpointError
+from shade._base.errors import CheckpointError, told_as
 from shade._base.ranks import ALONE, Ranks
 from shade._base.validation import Real, Whole, check_parameter
 from shade.training.checkpoints import Checkpoint, Checkpoints, read_checkpoint
@@ -49,7 +49,8 @@ def open_checkpoints(
     found = None
     if source is not None and (resume is not True or ranks.from_first(source.exists)):
         found = read_checkpoint(source, ranks)
-        _check_same(source, found, wanted)
+        with told_as(CheckpointError, f"{source} is no checkpoint of shade, or a damaged one", Exception):
+            _check_same(source, found, wanted)
         wanted["seed"] = found.identity["seed"]
     return Checkpoints(target, minutes, epochs, wanted, found, ranks.first)  # type: ignore[arg-type]
 

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from shade._base.errors import TrainingError
+from shade._base.errors import CheckpointError, TrainingError, told_as
 from shade.training.batches import Batch, Targets, prepare_batches, rows_after, shuffle_batches
 from shade.training.callbacks import Callback
 from shade.training.checkpoints import MemberCheckpoints, Progress, TorchGenerators, TrainState
@@ -69,12 +69,14 @@ class Trainer:
     def __post_init__(self) -> None:
         self.network.to(self.samples.device).train()
         self.optimizer = self.make_optimizer()
-        self.progress = Progress(torch.zeros(2, device=self.samples.device))
+        self.progress = Progress(torch.zeros(2, dtype=torch.float32, device=self.samples.device))
         self._torch_generators = TorchGenerators(self.samples.device)
         if self.settings.density_weight == 0:
             self.targets = None
         if self.checkpoints is not None and self.checkpoints.found is not None:
-            self.restore(self.checkpoints.found)
+            what = f"The checkpoint {self.checkpoints.checkpoints.path} does not fit the network and the data"
+            with told_as(CheckpointError, what, Exception):
+                self.restore(self.checkpoints.found)
 
     def make_optimizer(self) -> torch.optim.Optimizer:
         """Adam, in one kernel where there is one."""
@@ -197,7 +199,9 @@ class Trainer:
         )
 
     def restore(self, state: TrainState) -> None:
-        """Stand where a state was taken."""
+        """Stand where a state was taken; raises an error of any kind if it is not one of this training."""
+        if state.progress.rows > self.n_samples:
+            raise ValueError(f"it has trained on {state.progress.rows} rows of {self.n_samples}")
         self.progress = state.progress
         self.progress.totals = state.progress.totals.to(self.samples.device)
         self.random.bit_generator.state = dict(state.epoch_start)
@@ -206,6 +210,11 @@ class Trainer:
         for name, value in state.optimizer.items():
             index, _, key = name.partition(".")
             optimizer["state"].setdefault(int(index), {})[key] = value
+        parameters = list(self.network.parameters())
+        for index, values in optimizer["state"].items():
+            shapes = {"step": (), **dict.fromkeys(("exp_avg", "exp_avg_sq"), tuple(parameters[index].shape))}
+            if {key: tuple(value.shape) for key, value in values.items()} != shapes:
+                raise ValueError("the optimizer has steps of other weights")
         self.optimizer.load_state_dict(optimizer)
         self._torch_generators.restore(state.torch_generators)
 
