@@ -178,10 +178,11 @@ def test_an_empty_name_is_no_folder() -> None:
 
 def test_means_are_asked_of_a_model_that_has_some(tmp_path: Path) -> None:
     path = tmp_path / "one.csv"
-    path.write_text("x\n" + "\n".join(str(100 + row % 7 + 9 * (row % 2)) for row in range(60)) + '\n""\n')
-    unscaled = ["--standardize", "false", "--missing", "mean"]
-    assert run("fit", path, "-o", tmp_path / "out", *unscaled, *QUICK).exit_code == 0
-    assert_refused(2, "standardized by feature", "predict", tmp_path / "out", path, "--missing", "mean")
+    path.write_text("x\n" + "\n".join(str(100 + row % 7 + 9 * (row % 2)) for row in range(60)) + "\n")
+    assert run("fit", path, "-o", tmp_path / "out", "--standardize", "false", *QUICK).exit_code == 0
+    for missing in ("mean", "median"):
+        expected = f"--missing {missing} needs a model that was fitted with it. Use --missing drop-rows."
+        assert_refused(2, expected, "predict", tmp_path / "out", path, "--missing", missing)
 
 
 def test_a_full_disk(table: Path, fitted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

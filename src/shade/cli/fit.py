@@ -57,6 +57,8 @@ def fit(
         started = time.perf_counter()
         model = _train(samples, MODEL.take(options), fitting, messages)
         seconds = round(time.perf_counter() - started, 3)
+        if samples.encoding is not None:
+            model.table_encoding_ = samples.encoding
         if folder is None:
             return
         summary = _summarise(model, samples, seconds)

@@ -63,8 +63,8 @@ RESEARCH = "Research"  # the panel of "Other Parameters"
 MODEL = Source("shade.estimators.shade", "SHADE", "Model", ("callbacks", "verbose"))
 # The checkpoint lies beside the results, and --resume goes on from it.
 FITTING = Source("shade.estimators.shade", "SHADE.fit", "Model", ("X", "y", "checkpoint", "resume"))
-# The columns and means of a model are its own, and the memory is that of the fit.
-DATA = Source("shade.data.readers", "read_samples", "Data", ("path", "columns", "means", "memory"))
+# The columns of a model, and how it encodes them, are its own, and the memory is that of the fit.
+DATA = Source("shade.data.readers", "read_samples", "Data", ("path", "columns", "table", "memory"))
 
 
 @cache

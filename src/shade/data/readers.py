@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -10,18 +11,21 @@ from typing import Any
 
 import numpy as np
 
-from shade._base.arrays import FloatArray
 from shade._base.errors import DataError
 from shade._base.extras import need
 from shade._base.files import files_in
 from shade._base.memory import check_room
 from shade.data.arrays import NpyFile, open_zarr, read_h5ad, read_npy, read_npz, read_zarr
+from shade.data.encoding import TableEncoding
 from shade.data.frames import VIDEO_SUFFIXES, read_frames
 from shade.data.images import IMAGE_SUFFIXES, ImageFiles, read_images
+from shade.data.missing import resolve_missing
+from shade.data.other_tables import read_arrow, read_excel, read_json_lines, read_sqlite
 from shade.data.parquet import open_parquet, read_parquet
 from shade.data.row_sources import ArraySource, RowSource
-from shade.data.samples import ReadOptions, Samples, resolve_missing
-from shade.data.tables import PACKED, STANDARD_INPUT, read_text
+from shade.data.samples import ReadOptions, Samples
+from shade.data.tables import read_text_table
+from shade.data.text import PACKED, STANDARD_INPUT, table_in_zip
 
 ZARR_FILES = (".zarray", ".zgroup", "zarr.json")
 
@@ -42,12 +46,16 @@ class Format:
 
 def _packed(*endings: str) -> list[str]:
     """Endings of text files, as they are and compressed."""
-    return [ending + packed for ending in endings for packed in ("", *PACKED)]
+    return [ending + packed for ending in endings for packed in ("", *PACKED, ".zip")]
 
 
 FORMATS = (
-    Format("csv", _packed(".csv", ".txt"), (), "", "pyarrow.csv", "io", read_text, None),
-    Format("tsv", _packed(".tsv", ".tab"), (), "", "pyarrow.csv", "io", read_text, None),
+    Format("csv", _packed(".csv", ".txt"), (), "", "pyarrow.csv", "io", read_text_table, None),
+    Format("tsv", _packed(".tsv", ".tab"), (), "", "pyarrow.csv", "io", read_text_table, None),
+    Format("xlsx", [".xlsx", ".xlsm"], (), "", "openpyxl", "xlsx", read_excel, None),
+    Format("jsonl", [".jsonl", ".ndjson"], (), "", "pyarrow.json", "io", read_json_lines, None),
+    Format("feather", [".feather", ".arrow", ".ipc"], (), "", "pyarrow.ipc", "io", read_arrow, None),
+    Format("sqlite", [".sqlite", ".sqlite3", ".db"], (), "", "pyarrow", "io", read_sqlite, None),
     Format("parquet", [".parquet"], [".parquet"], "parquet files", "pyarrow.parquet", "io", read_parquet, open_parquet),
     Format("npy", [".npy"], (), "", "", "", read_npy, NpyFile),
     Format("npz", [".npz"], (), "", "", "", read_npz, None),
@@ -65,13 +73,16 @@ def read_samples(
     id: str | None = None,
     drop: Collection[str] = (),
     drop_non_numeric: bool = False,
+    keep: Collection[str] = (),
+    categories: Collection[str] = (),
     missing: str = "refuse",
-    means: FloatArray | None = None,
     columns: Sequence[str] | None = None,
+    table: TableEncoding | None = None,
     key: str | None = None,
     header: bool | None = None,
     delimiter: str | None = None,
-    decimal: str = ".",
+    decimal: str | None = None,
+    thousands: str | None = None,
     empty: Collection[str] = (),
     encoding: str = "utf8",
     resize: tuple[int, int] | None = None,
@@ -80,13 +91,14 @@ def read_samples(
 ) -> Samples:
     """Read data to cluster: a table, arrays, pictures or videos.
 
-    Dropped columns and filled values are reported in `notes`.
+    Columns of categories, dates and truth values are encoded as numbers. What was left out, encoded or filled in is
+    reported in `notes`.
 
     Parameters
     ----------
     path : str or path
-        A csv, tsv, parquet, npy, npz, zarr or h5ad file, a zip of images, a video, or a folder of parquet files, images
-        or videos; "-" reads csv from standard input.
+        A csv, tsv, xlsx, jsonl, feather, sqlite, parquet, npy, npz, zarr or h5ad file, a zip of images, a video, or a
+        folder of parquet files, images or videos; "-" reads csv from standard input.
     label : str, optional
         Column with known labels. It is not used for clustering. For files of arrays the name of another
         array or the number of a column; for images and videos "folder", or "file" for the frames of videos.
@@ -95,21 +107,33 @@ def read_samples(
     drop : collection of str, default=()
         Columns to leave out.
     drop_non_numeric : bool, default=False
-        Leave out all columns that are not numbers. If False, such columns are an error.
-    missing : {"refuse", "mean", "drop-rows", "drop-columns"}, default="refuse"
-        What becomes of empty cells, NaN and infinity.
-    means : ndarray, optional
-        With missing="mean", a mean for each column to use instead of the data's own.
+        Leave out all columns that are not numbers. If False, columns of text are encoded if they have few different
+        values, and an error if they have many.
+    keep : collection of str, default=()
+        Columns to cluster by although they look like numbers or names of the rows, which are left out otherwise.
+    categories : collection of str, default=()
+        Columns to encode as categories, besides columns of text with at most 20 different values: numbers that are
+        codes, or text with more values. Each value becomes a column of 0 and 1; together they weigh like one column.
+    missing : {"refuse", "mean", "median", "indicator", "drop-rows", "drop-columns"}, default="refuse"
+        What becomes of empty cells, NaN and infinity. "mean" and "median" fill in those of the most similar rows;
+        "indicator" fills in the median and adds a column of 0 and 1 that says where a value was missing.
     columns : sequence of str, optional
         The columns of a table to read, all of which must be there. If None, all.
+    table : TableEncoding, optional
+        How a model encodes tables and fills missing values: this table is read alike.
     key : str, optional
-        The array of an npz file or zarr group, "X" if None; the layer or embedding of an h5ad file.
+        The array of an npz file or zarr group, "X" if None; the layer or embedding of an h5ad file; the sheet of an
+        xlsx file, the first if None; the table of an sqlite file.
     header : bool, optional
         Whether the first line of a csv holds names. If None, it does, and numbers alone are an error.
     delimiter : str, optional
         What separates the columns of a csv. If None, found from the first line.
-    decimal : str, default="."
-        The decimal point of a csv.
+    decimal : str, optional
+        The decimal point of a csv, a point or a comma. If None, found from all numbers; it is an error if they can be
+        read in two ways.
+    thousands : str, optional
+        What separates thousands in a csv, as the comma in 4,733: a comma, a point, a space or an apostrophe. If None,
+        found from all numbers as the decimal point is.
     empty : collection of str, default=()
         Text of a csv that stands for an empty cell, besides the usual such as NA.
     encoding : str, default="utf8"
@@ -137,15 +161,17 @@ def read_samples(
     (5, 3)
     """
     options = ReadOptions(
-        label=label, id=id, drop=drop, drop_non_numeric=drop_non_numeric, missing=missing, means=means,
-        columns=columns, key=key, header=header, delimiter=delimiter, decimal=decimal, empty=empty, encoding=encoding,
-        resize=resize, every=every, memory=memory,
+        label=label, id=id, drop=drop, drop_non_numeric=drop_non_numeric, keep=keep, categories=categories,
+        missing=missing, columns=columns, table=table, key=key, header=header, delimiter=delimiter, decimal=decimal,
+        thousands=thousands, empty=empty, encoding=encoding, resize=resize, every=every, memory=memory,
     )  # fmt: skip
     if not str(path):
         raise DataError("There is no file to read: its name is empty.")
     where = Path(path)
     found = _format_of(where)
-    if found.open is None and found.read is not read_text:  # which knows how much more than its size a table takes
+    if (
+        found.open is None and found.read is not read_text_table
+    ):  # which knows how much more than its size a table takes
         size = sum(file.stat().st_size for file in ([where] if where.is_file() else files_in(where)))
         check_room(size, memory, f"Reading {path}", "Give more: it can only be read as a whole.")
     samples = found.read(where, options)
@@ -205,6 +231,10 @@ def _format_of_file(path: Path) -> Format:
         raise DataError(f"{path} is empty.")
     if path.suffix.lower() in IMAGE_SUFFIXES:
         raise DataError(f"{path} is one image. Give a folder or a zip of images.")
+    if path.suffix.lower() == ".zip" and zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            if not any(member.lower().endswith(tuple(IMAGE_SUFFIXES)) for member in archive.namelist()):
+                name = table_in_zip(archive).lower()
     for found in FORMATS:
         if name.endswith(tuple(found.endings)):
             return found

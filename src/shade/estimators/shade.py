@@ -23,6 +23,7 @@ from shade._base.parallel import resolve_device, tree_device
 from shade._base.ranks import Ranks, process_group
 from shade._base.validation import Choice, Real, Rule, Whole, check_parameters
 from shade.clustering.clustering import read_data
+from shade.data.encoding import TableEncoding
 from shade.data.row_sources import RowSource
 from shade.data.standardize import Standardizer, choose_standardization
 from shade.density.data_tree import DataTree
@@ -188,6 +189,7 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
     sample_shape_: tuple[int, ...]
     standardizer_: Standardizer
     networks_: list[nn.Module]
+    table_encoding_: TableEncoding  # only where the command line read the data from a table
 
     def __init__(
         self,
