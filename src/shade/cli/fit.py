@@ -63,6 +63,7 @@ def fit(
             return
         summary = _summarise(model, samples, seconds)
 
+        from shade.cli.deciding import explain_followed_columns
         from shade.cli.results import show_results, write_results
 
         try:
@@ -73,6 +74,8 @@ def fit(
             raise
     _checkpoint_of(output).unlink(missing_ok=True)
     show_results(summary, output, as_json=as_json)
+    if (followed := explain_followed_columns(model, samples)) is not None:
+        messages.say(followed)
     if summary["n_clusters"] == 1:
         messages.say(_explain_one_cluster(model, output))
 
@@ -101,7 +104,9 @@ def read_and_tell(data: str, options: dict[str, Any], messages: Messages) -> Sam
     except MemoryBudgetError as error:
         raise MemoryBudgetError(in_options(str(error))) from None
     shape = " x ".join(map(str, samples.shape[1:]))
-    what = {"table": f"rows of {shape} columns", "images": f"images of {shape}", "frames": f"frames of {shape}"}
+    columns = () if samples.encoding is None else samples.encoding.columns
+    table = f"{len(columns)} columns, encoded as {shape}" if 0 < len(columns) < samples.shape[1] else f"{shape} columns"
+    what = {"table": f"rows of {table}", "images": f"images of {shape}", "frames": f"frames of {shape}"}
     messages.say(f"{len(samples)} {what[samples.kind]}")
     for note in samples.notes:
         messages.say(f"note: {note}")
@@ -184,12 +189,14 @@ def _train(samples: Samples, parameters: dict[str, Any], fitting: dict[str, Any]
 
 def _summarise(model: SHADE, samples: Samples, seconds: float) -> dict[str, Any]:
     from shade import __version__
+    from shade.cli.deciding import find_deciding_columns
     from shade.cli.results import describe_clusters, describe_parameters, describe_samples
 
     losses = {name: value for name, value in model.history_[-1].items() if name.endswith("loss")}
     return {
         "shade": __version__,
         **describe_clusters(model),
+        "told_apart_by": find_deciding_columns(model, samples),
         "seconds": seconds,
         "networks": model.n_networks_,
         "epochs": max(record["epoch"] for record in model.history_),

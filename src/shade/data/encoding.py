@@ -179,11 +179,10 @@ def is_numeric(kind: Any) -> bool:
 
 
 def is_text(kind: Any) -> bool:
-    """Whether a type of pyarrow is of text, plain or as numbers of a dictionary."""
+    """Whether a type of pyarrow is of text."""
     from pyarrow import types
 
-    plain = kind.value_type if types.is_dictionary(kind) else kind
-    return bool(types.is_string(plain) or types.is_large_string(plain) or types.is_string_view(plain))
+    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
 
 
 def to_numbers(column: Any) -> AnyArray:
@@ -203,8 +202,6 @@ def as_text(column: Any) -> Any:
     import pyarrow
     from pyarrow import compute
 
-    if pyarrow.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
     if pyarrow.types.is_floating(column.type) and compute.all(compute.equal(column, compute.floor(column))).as_py():
         column = column.cast(pyarrow.int64(), safe=False)
     trimmed = compute.utf8_trim_whitespace(column.cast(pyarrow.string()))

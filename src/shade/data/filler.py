@@ -44,7 +44,7 @@ class Filler:
     flagged: list[int]
 
     @classmethod
-    def fit(cls, rows: AnyArray, kind: str) -> Filler:
+    def fit(cls, rows: AnyArray, kind: str, flagged: Sequence[int] = ()) -> Filler:
         """Learn groups of similar rows from those that are complete."""
         values = np.where(np.isfinite(rows), rows, np.nan).astype(np.float64)
         middle = np.nanmean if kind == "mean" else np.nanmedian
@@ -59,8 +59,7 @@ class Filler:
             labels = _group(chosen / scale, number)
             members = (chosen[labels == group] for group in range(number))
             groups = [middle(group, axis=0) for group in members if len(group) >= FEWEST_ROWS] or groups
-        flagged = np.flatnonzero(empty.any(axis=0)).tolist() if kind == "indicator" else []
-        return cls(kind, np.array(groups).tolist(), scale.tolist(), flagged)
+        return cls(kind, np.array(groups).tolist(), scale.tolist(), list(flagged))
 
     def fill(self, rows: AnyArray, whole: Sequence[tuple[int, int]] = ()) -> AnyArray:
         """Rows without missing values; `whole` are ranges of columns that are 0 or 1, at most one of them 1."""

@@ -116,11 +116,12 @@ def _fill(samples: Samples, bad_rows: BoolArray, bad_columns: IntArray, kind: st
         names = samples.feature_names or tuple(map(str, range(len(hopeless))))
         which = enumerate_names(list(compress(names, hopeless)))
         raise DataError(f"{samples.source} has columns without any value, so without a {kind}: {which}. --drop them.")
-    filler = known or Filler.fit(samples.rows, kind)
-    encoding = samples.encoding or TableEncoding()
-    features = samples.feature_names
-    if features is not None:
-        features = (*features, *(f"{features[column]} is missing" for column in filler.flagged))
+    firsts, columns = _first_features(samples).tolist(), _names(samples)
+    flagged = [first for first in firsts if bad_columns[first]] if kind == "indicator" else []
+    filler = known or Filler.fit(samples.rows, kind, flagged)
+    encoding, features = samples.encoding or TableEncoding(), samples.feature_names
+    if features is not None and columns is not None:
+        features += tuple(f"{columns[firsts.index(column)]} is missing" for column in filler.flagged)
     rows = filler.fill(samples.rows, encoding.exclusive)
     filled = replace(samples, rows=rows, feature_names=features, encoding=replace(encoding, filler=filler))
     if not bad_rows.any():

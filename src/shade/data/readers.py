@@ -169,9 +169,8 @@ def read_samples(
         raise DataError("There is no file to read: its name is empty.")
     where = Path(path)
     found = _format_of(where)
-    if (
-        found.open is None and found.read is not read_text_table
-    ):  # which knows how much more than its size a table takes
+    # A table of text takes more than its size, and knows how much.
+    if found.open is None and found.read is not read_text_table:
         size = sum(file.stat().st_size for file in ([where] if where.is_file() else files_in(where)))
         check_room(size, memory, f"Reading {path}", "Give more: it can only be read as a whole.")
     samples = found.read(where, options)

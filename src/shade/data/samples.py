@@ -90,25 +90,25 @@ class Samples:
 class ReadOptions:
     """The options of `read_samples`, which documents them."""
 
-    label: str | None
-    id: str | None
-    drop: Collection[str]
-    drop_non_numeric: bool
-    keep: Collection[str]
-    categories: Collection[str]
-    missing: str
-    columns: Sequence[str] | None
-    table: TableEncoding | None
-    key: str | None
-    header: bool | None
-    delimiter: str | None
-    decimal: str | None
-    thousands: str | None
-    empty: Collection[str]
-    encoding: str
-    resize: tuple[int, int] | None
-    every: int
-    memory: int | None
+    label: str | None = None
+    id: str | None = None
+    drop: Collection[str] = ()
+    drop_non_numeric: bool = False
+    keep: Collection[str] = ()
+    categories: Collection[str] = ()
+    missing: str = "refuse"
+    columns: Sequence[str] | None = None
+    table: TableEncoding | None = None
+    key: str | None = None
+    header: bool | None = None
+    delimiter: str | None = None
+    decimal: str | None = None
+    thousands: str | None = None
+    empty: Collection[str] = ()
+    encoding: str = "utf8"
+    resize: tuple[int, int] | None = None
+    every: int = 1
+    memory: int | None = None
 
     def __post_init__(self) -> None:
         check_choice("missing", self.missing, MISSING, "read_samples")

@@ -38,6 +38,7 @@ def samples_of_table(
     """
     names: list[str] = table.column_names
     told = list(notes)
+    table = _without_dictionaries(table)
     check_names(
         source, names,
         {"--label": [options.label], "--id": [options.id], "--drop": options.drop, "--keep": options.keep,
@@ -69,6 +70,16 @@ def samples_of_table(
         missing = describe_missing(samples, options) if options.missing == "refuse" and encoding.columns else ""
         raise DataError(f"{source}: {'; '.join(problems)}.{f' It also {missing}.' if missing else ''}")
     return samples
+
+
+def _without_dictionaries(table: Any) -> Any:
+    """Categories of pandas, and of some files, as what they stand for."""
+    from pyarrow import types
+
+    for place, field in enumerate(table.schema):
+        if types.is_dictionary(field.type):
+            table = table.set_column(place, field.name, table.column(place).cast(field.type.value_type))
+    return table
 
 
 def check_names(source: str, names: list[str], options: Mapping[str, Collection[str | None]]) -> None:
@@ -181,13 +192,9 @@ def _notes_on_values(table: Any, plan: Plan) -> list[str]:
         if column.kind != "date" and 2 <= number <= FEW_VALUES:
             few.append(column.name)
     notes = []
-    if few:
-        which = f"column {few[0]!r} has" if len(few) == 1 else f"{len(few)} columns have"
-        listed = "" if len(few) == 1 else f": {enumerate_names(few)}"
-        notes.append(
-            f"{which} at most {FEW_VALUES} different values, which may become the clusters. Leave out what should not "
-            f"decide with --drop{listed}"
-        )
+    if 0 < len(few) < len(plan.columns):
+        which = f"{counted(len(few), 'column')} with few different values may become the clusters"
+        notes.append(f"{which}: {enumerate_names(few)}. --drop leaves a column out")
     notes += [
         f"column {column.name!r} is clustered by as any other: if it says which group a row is of, use --label "
         f"{quote(column.name)}"
