@@ -55,7 +55,12 @@ def transform(
 
 @contextmanager
 def _model_and_rows(
-    model: Path, data: str, output: Path | None, options: dict[str, Any], messages: Messages, able: str = "predict"
+    model: Path,
+    data: list[str],
+    output: Path | None,
+    options: dict[str, Any],
+    messages: Messages,
+    able: str = "predict",
 ) -> Iterator[tuple[Any, Samples]]:
     """A model that has a method, and the rows to use it on, once it is sure that the result can be written."""
     check_table_name(output)
@@ -129,7 +134,7 @@ def load_model(path: Path) -> Any:
         return load(path)
 
 
-def read_for(model: Any, data: str, options: dict[str, Any], messages: Messages) -> Samples:
+def read_for(model: Any, data: list[str], options: dict[str, Any], messages: Messages) -> Samples:
     """Read rows as those of training were: the same columns, encoded and filled alike."""
     from shade.data.encoding import TableEncoding
     from shade.data.filler import Filler

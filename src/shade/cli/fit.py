@@ -93,13 +93,14 @@ def _explain_one_cluster(model: SHADE, output: Path) -> str:
     return f"{found}'shade recluster {output} --n-clusters 2' shows the most likely split."
 
 
-def read_and_tell(data: str, options: dict[str, Any], messages: Messages) -> Samples:
+def read_and_tell(data: list[str], options: dict[str, Any], messages: Messages) -> Samples:
     """Read samples and say what they are and what was done to them."""
     from shade.data import read_samples
 
-    messages.say(f"reading {'standard input' if data == '-' else data}")
+    named = "standard input" if data == ["-"] else ", ".join(data)
+    messages.say(f"reading {named}")
     try:
-        with told_as(DataError, f"{data} cannot be read", OSError):
+        with told_as(DataError, f"{named} cannot be read", OSError):
             samples = read_samples(data, **options)
     except MemoryBudgetError as error:
         raise MemoryBudgetError(in_options(str(error))) from None

@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import Any
 
 from shade._base.errors import DataError, told_as
-from shade.data.samples import ReadOptions, Samples, enumerate_names
-from shade.data.tables import samples_of_table
+from shade.data.samples import ReadOptions, enumerate_names
+from shade.data.tables import RawTable
 
 
-def read_json_lines(path: Path, options: ReadOptions) -> Samples:
+def read_json_lines(path: Path, _: ReadOptions) -> RawTable:
     """Read a file with one JSON object a line."""
     from pyarrow import json
 
-    return _read(path, options, lambda: json.read_json(str(path)))
+    return _read(path, lambda: json.read_json(str(path)))
 
 
-def read_arrow(path: Path, options: ReadOptions) -> Samples:
+def read_arrow(path: Path, _: ReadOptions) -> RawTable:
     """Read a feather or Arrow file, of either of its two layouts."""
     import pyarrow
 
@@ -30,10 +30,10 @@ def read_arrow(path: Path, options: ReadOptions) -> Samples:
             file.seek(0)
             return layout(file).read_all()
 
-    return _read(path, options, read)
+    return _read(path, read)
 
 
-def read_excel(path: Path, options: ReadOptions) -> Samples:
+def read_excel(path: Path, options: ReadOptions) -> RawTable:
     """Read a sheet: the first one, or the one that --key names. Formulas have the values they were saved with."""
     import openpyxl
 
@@ -43,10 +43,10 @@ def read_excel(path: Path, options: ReadOptions) -> Samples:
             lines = (line for line in book[sheet].iter_rows(values_only=True) if any(cell is not None for cell in line))
             return _table_of(next(lines, ()), lines)
 
-    return _read(path, options, read)
+    return _read(path, read)
 
 
-def read_sqlite(path: Path, options: ReadOptions) -> Samples:
+def read_sqlite(path: Path, options: ReadOptions) -> RawTable:
     """Read a table of a database: the only one, or the one that --key names."""
 
     def read() -> Any:
@@ -59,18 +59,17 @@ def read_sqlite(path: Path, options: ReadOptions) -> Samples:
             cells = connection.execute(f'SELECT * FROM "{quoted}"')
             return _table_of([column[0] for column in cells.description], cells)
 
-    return _read(path, options, read)
+    return _read(path, read)
 
 
-def _read(path: Path, options: ReadOptions, read: Callable[[], Any]) -> Samples:
+def _read(path: Path, read: Callable[[], Any]) -> RawTable:
     import zipfile
 
     import pyarrow
 
     errors = (pyarrow.ArrowException, OSError, ValueError, TypeError, KeyError, sqlite3.Error, zipfile.BadZipFile)
     with told_as(DataError, f"{path} cannot be read as a table", *errors):
-        table = read()
-    return samples_of_table(table, str(path), options)
+        return RawTable(read())
 
 
 def _choose(path: Path, wanted: str, names: Sequence[str]) -> str:

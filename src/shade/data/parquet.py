@@ -16,7 +16,7 @@ from shade._base.memory import check_room
 from shade.data.encoding import Column, TableEncoding, is_numeric
 from shade.data.row_sources import RowSource
 from shade.data.samples import ReadOptions, Samples, enumerate_names
-from shade.data.tables import samples_of_table, values_of
+from shade.data.tables import RawTable, samples_of_table, values_of
 
 HEAD_ROWS = 10_000
 BYTES_A_CELL = 48  # of a table that is read as a whole, and as a matrix
@@ -31,8 +31,8 @@ def read_parquet(path: Path, options: ReadOptions) -> Samples:
     if options.memory is None and not options.drop_non_numeric and source.has_text(options):
         cells = len(source.all_names) * source.n_rows
         check_room(BYTES_A_CELL * cells, None, f"Reading {path}", "Leave out text with --drop-non-numeric.")
-        return samples_of_table(source.read_columns(source.all_names), str(path), options)
-    head = samples_of_table(source.head(HEAD_ROWS), str(path), options)
+        return samples_of_table(RawTable(source.read_columns(source.all_names)), str(path), options)
+    head = samples_of_table(RawTable(source.head(HEAD_ROWS)), str(path), options)
     encoded = [] if head.encoding is None else [found.name for found in head.encoding.columns if found.kind != "number"]
     if encoded:
         raise DataError(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import zipfile
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
+from glob import glob
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -24,8 +26,8 @@ from shade.data.other_tables import read_arrow, read_excel, read_json_lines, rea
 from shade.data.parquet import open_parquet, read_parquet
 from shade.data.row_sources import ArraySource, RowSource
 from shade.data.samples import ReadOptions, Samples
-from shade.data.tables import read_text_table
-from shade.data.text import PACKED, STANDARD_INPUT, table_in_zip
+from shade.data.tables import RawTable, join_tables, samples_of_table
+from shade.data.text import PACKED, STANDARD_INPUT, read_text, table_in_zip
 
 ZARR_FILES = (".zarray", ".zgroup", "zarr.json")
 
@@ -40,7 +42,7 @@ class Format:
     contents: str  # of such a folder, in messages
     package: str  # that reads the format
     extra: str  # of shade that installs the package
-    read: Callable[[Path, ReadOptions], Samples]
+    read: Callable[[Path, ReadOptions], Samples | RawTable]
     open: Callable[[Path], RowSource] | None  # rows that are read when they are used; None if only as a whole
 
 
@@ -50,8 +52,8 @@ def _packed(*endings: str) -> list[str]:
 
 
 FORMATS = (
-    Format("csv", _packed(".csv", ".txt"), (), "", "pyarrow.csv", "io", read_text_table, None),
-    Format("tsv", _packed(".tsv", ".tab"), (), "", "pyarrow.csv", "io", read_text_table, None),
+    Format("csv", _packed(".csv", ".txt"), (), "", "pyarrow.csv", "io", read_text, None),
+    Format("tsv", _packed(".tsv", ".tab"), (), "", "pyarrow.csv", "io", read_text, None),
     Format("xlsx", [".xlsx", ".xlsm"], (), "", "openpyxl", "xlsx", read_excel, None),
     Format("jsonl", [".jsonl", ".ndjson"], (), "", "pyarrow.json", "io", read_json_lines, None),
     Format("feather", [".feather", ".arrow", ".ipc"], (), "", "pyarrow.ipc", "io", read_arrow, None),
@@ -67,7 +69,7 @@ FORMATS = (
 
 
 def read_samples(
-    path: str | PathLike[str],
+    path: str | PathLike[str] | Sequence[str | PathLike[str]],
     *,
     label: str | None = None,
     id: str | None = None,
@@ -96,9 +98,10 @@ def read_samples(
 
     Parameters
     ----------
-    path : str or path
+    path : str, path or sequence of them
         A csv, tsv, xlsx, jsonl, feather, sqlite, parquet, npy, npz, zarr or h5ad file, a zip of images, a video, or a
-        folder of parquet files, images or videos; "-" reads csv from standard input.
+        folder of parquet files, images or videos; "-" reads csv from standard input. Several
+        tables with the same columns are read one after the other: give them all, or a pattern such as "part-*.csv".
     label : str, optional
         Column with known labels. It is not used for clustering. For files of arrays the name of another
         array or the number of a column; for images and videos "folder", or "file" for the frames of videos.
@@ -165,19 +168,46 @@ def read_samples(
         missing=missing, columns=columns, table=table, key=key, header=header, delimiter=delimiter, decimal=decimal,
         thousands=thousands, empty=empty, encoding=encoding, resize=resize, every=every, memory=memory,
     )  # fmt: skip
-    if not str(path):
-        raise DataError("There is no file to read: its name is empty.")
-    where = Path(path)
-    found = _format_of(where)
-    # A table of text takes more than its size, and knows how much.
-    if found.open is None and found.read is not read_text_table:
-        size = sum(file.stat().st_size for file in ([where] if where.is_file() else files_in(where)))
-        check_room(size, memory, f"Reading {path}", "Give more: it can only be read as a whole.")
-    samples = found.read(where, options)
+    paths = _find_files(path)
+    samples = _read_files(paths, options)
     if memory is None and not samples.in_memory:
-        check_room(samples.rows.nbytes, None, f"Reading {path}", "Give 'memory' to read the rows as they are needed.")
+        remedy = "Give 'memory' to read the rows as they are needed."
+        check_room(samples.rows.nbytes, None, f"Reading {samples.source}", remedy)
         samples = samples.load()
     return resolve_missing(samples, options)
+
+
+def _read_files(paths: Sequence[Path], options: ReadOptions) -> Samples:
+    """One file or folder, or the rows of several tables."""
+    tables: dict[str, RawTable] = {}
+    for path, found in [(path, _format_of(path)) for path in paths]:
+        if found.open is None and found.read is not read_text:  # which knows how much more than its size a table takes
+            size = sum(file.stat().st_size for file in ([path] if path.is_file() else files_in(path)))
+            check_room(size, options.memory, f"Reading {path}", "Give more: it can only be read as a whole.")
+        read = found.read(path, options)
+        if isinstance(read, Samples):
+            if len(paths) == 1:
+                return read
+            raise DataError(
+                f"{path} cannot be read together with other files: put files of {found.name} into a folder."
+            )
+        tables["standard input" if path == STANDARD_INPUT else str(path)] = read
+    source = ", ".join(list(tables)[:3]) + (f" and {len(tables) - 3} more" if len(tables) > 3 else "")
+    return samples_of_table(join_tables(tables), source, options)
+
+
+def _find_files(path: str | PathLike[str] | Sequence[str | PathLike[str]]) -> list[Path]:
+    """The files that are meant, those of a pattern in the order of their names."""
+    given = [path] if isinstance(path, str | PathLike) else list(path)
+    if not given or not all(map(str, given)):
+        raise DataError("There is no file to read: its name is empty.")
+    found: list[Path] = []
+    for name in map(str, given):
+        matching = sorted(glob(name)) if not Path(name).exists() and re.search(r"[*?[]", name) else [name]  # noqa: PTH207
+        if not matching:
+            raise DataError(f"No file matches the pattern {name}.")
+        found += map(Path, matching)
+    return found
 
 
 def as_source(X: Any) -> RowSource | None:

@@ -18,7 +18,7 @@ from shade.data.encoding import TableEncoding
 from shade.data.missing import resolve_missing
 from shade.data.samples import FILLS, ReadOptions, Samples
 from shade.data.standardize import Standardizer
-from shade.data.tables import samples_of_table
+from shade.data.tables import RawTable, samples_of_table
 
 SOURCE = "The table"
 
@@ -152,4 +152,4 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         options = ReadOptions(
             drop=self.drop, keep=self.keep, categories=self.categories, missing=self.missing, table=encoding
         )  # fmt: skip
-        return samples_of_table(table, SOURCE, options), options
+        return samples_of_table(RawTable(table), SOURCE, options), options

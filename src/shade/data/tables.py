@@ -3,42 +3,59 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from pathlib import Path
+from dataclasses import dataclass
 from shlex import quote
 from typing import Any
 
 import numpy as np
 
 from shade._base.arrays import AnyArray
-from shade._base.errors import DataError
+from shade._base.errors import DataError, told_as
 from shade.data.encoding import SEVERAL_ROWS, Column, Plan, TableEncoding, is_numeric, plan_columns
 from shade.data.missing import describe_missing
 from shade.data.numerals import PLAIN, read_numbers
 from shade.data.samples import ReadOptions, Samples, counted, enumerate_names
-from shade.data.text import STANDARD_INPUT, read_text
 
 NAMES_OF_ROW_NUMBERS = {"", "id", "index", "row", "rowid", "row_id", "unnamed: 0"}
 NAMES_OF_GROUPS = {"class", "cluster", "ground_truth", "label", "labels", "target", "truth"}
 FEW_VALUES, FEWEST_ROWS = 10, 50  # different values of a column that clusters may follow, in at least so many rows
 
 
-def read_text_table(path: Path, options: ReadOptions) -> Samples:
-    """Read csv or tsv; the path "-" is standard input."""
-    found = read_text(path, options)
-    source = "standard input" if path == STANDARD_INPUT else str(path)
-    return samples_of_table(found.table, source, options, found.notes, found.delimiter)
+@dataclass(frozen=True)
+class RawTable:
+    """A pyarrow table as a file has it; of a table of text, in which numbers are text, what separates columns."""
+
+    table: Any
+    separator: str | None = None
+    notes: tuple[str, ...] = ()
 
 
-def samples_of_table(
-    table: Any, source: str, options: ReadOptions, notes: Sequence[str] = (), separator: str | None = None
-) -> Samples:
-    """Choose the columns to cluster by and encode them; all that is wrong with them is told at once.
+def join_tables(tables: Mapping[str, RawTable]) -> RawTable:
+    """The rows of several files, by name, one after the other; they must have the same columns."""
+    import pyarrow
 
-    `separator` is what separates the columns of a table of text, in which numbers are text, too.
-    """
+    name, first = next(iter(tables.items()))
+    if len(tables) == 1:
+        return first
+    for other, found in tables.items():
+        different = sorted(set(found.table.column_names) ^ set(first.table.column_names))
+        if different or found.separator != first.separator:
+            what = (
+                f"only one of them has {enumerate_names(different)}" if different else "they are separated differently"
+            )
+            raise DataError(f"{name} and {other} have different columns: {what}. Write them all with the same columns.")
+    what = "Columns of the files have types that do not go together"
+    with told_as(DataError, what, pyarrow.ArrowException):
+        parts = [found.table.select(first.table.column_names) for found in tables.values()]
+        joined = pyarrow.concat_tables(parts, promote_options="permissive")
+    return RawTable(joined, first.separator, (*first.notes, f"read the rows of {len(tables)} files"))
+
+
+def samples_of_table(raw: RawTable, source: str, options: ReadOptions) -> Samples:
+    """Choose the columns to cluster by and encode them; all that is wrong with them is told at once."""
+    separator, table = raw.separator, _without_dictionaries(raw.table)
     names: list[str] = table.column_names
-    told = list(notes)
-    table = _without_dictionaries(table)
+    told = list(raw.notes)
     check_names(
         source, names,
         {"--label": [options.label], "--id": [options.id], "--drop": options.drop, "--keep": options.keep,

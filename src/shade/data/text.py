@@ -16,6 +16,7 @@ from typing import Any
 from shade._base.errors import DataError, told_as
 from shade._base.memory import check_room
 from shade.data.samples import ReadOptions, counted
+from shade.data.tables import RawTable
 
 STANDARD_INPUT = Path("-")
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
@@ -28,16 +29,7 @@ HEAD_BYTES = 1 << 20
 BYTES_A_CELL = 32  # beside the text, while a csv is read and made a matrix; 19 to 29 were measured
 
 
-@dataclass(frozen=True)
-class TextTable:
-    """A table of which the cells are text, what separates its columns, and what a user should know."""
-
-    table: Any
-    delimiter: str
-    notes: tuple[str, ...]
-
-
-def read_text(path: Path, options: ReadOptions) -> TextTable:
+def read_text(path: Path, options: ReadOptions) -> RawTable:
     """Read the cells of a csv or tsv as text, without blanks around them; the path "-" is standard input."""
     import pyarrow
 
@@ -65,7 +57,7 @@ def read_text(path: Path, options: ReadOptions) -> TextTable:
         what = f"Reading {source}, by its size some {text.n_lines:,} rows of {counted(columns, 'column')},"
         remedy = "Give more, or write it as parquet, of which rows can be read as they are needed."
         check_room(text.n_bytes + text.n_lines * columns * BYTES_A_CELL, options.memory, what, remedy)
-        return TextTable(_parse(text, delimiter, source, options), delimiter, tuple(notes))
+        return RawTable(_parse(text, delimiter, source, options), delimiter, tuple(notes))
 
 
 def _parse(text: OpenText, delimiter: str, source: str, options: ReadOptions) -> Any:
