@@ -92,7 +92,7 @@ def read_numbers(
     decimal, thousands : str, optional
         What a user said of the notation.
     separator : str, default=","
-        What separates columns: a comma that does so is hardly a decimal comma.
+        What separates columns, if there are several: a comma that does so is hardly a decimal comma.
     """
     plain = {name: found for name, column in columns.items() if (found := PLAIN.parse(column)) is not None}
     odd = [name for name, column in columns.items() if name not in plain and _all_match(column, NUMBER_LIKE)]
@@ -154,20 +154,21 @@ def _distinct_readings(
 def _unclear_points(columns: Mapping[str, Any], dotted: Sequence[str], separator: str) -> str | None:
     """A column with points that may separate thousands, if nothing in the table shows that they are decimal points.
 
-    Where commas or tabs separate columns, "1.234" is a decimal number unless other cells have no point at all.
+    Where commas separate columns, "1.234" is a decimal number unless other cells have no point at all.
     """
     if not dotted or not all(_all_match(columns[name], IN_THOUSANDS) for name in dotted):
         return None
-    return next((name for name in dotted if separator == ";" or not _all_match(columns[name], r"\.|^$")), None)
+    return next((name for name in dotted if separator != "," or not _all_match(columns[name], r"\.")), None)
 
 
 def _ask(name: str, column: Any, separator: str, mark: str) -> str:
     """The two readings of a number, and the option for each of them."""
     example = _find(column, rf"\d{re.escape(mark)}\d{{3}}$")
     whole, part = example.replace(mark, ""), example.replace(mark, ".")
-    text = f"{example!r} in column {name!r} may be the number {whole} or {part}: if the {_NAMES[mark]} separates "
-    text += f"thousands, add --thousands {mark}"
-    return text if mark == separator else f"{text}, if it is the decimal {_NAMES[mark]}, --decimal {mark}"
+    how = f"if the {_NAMES[mark]} separates thousands, add --thousands '{mark}'"
+    if mark != separator:
+        how += f"; if it is the decimal {_NAMES[mark]}, add --decimal '{mark}'"
+    return f"{example!r} in column {name!r} may be the number {whole} or {part} ({how})"
 
 
 def _tell(notation: Notation, columns: Mapping[str, Any], read: Mapping[str, Any]) -> tuple[str, ...]:
@@ -198,7 +199,7 @@ def _tell_mixed(name: str, column: Any, allowed: Sequence[Notation]) -> str:
 def _tell_conflict(names: Sequence[str], columns: Mapping[str, Any]) -> str:
     """Columns that cannot be read by one notation."""
     shown = " and ".join(f"{_find(columns[name], '[.,]')!r} in {name!r}" for name in (names[0], names[-1]))
-    return f"numbers are written in two ways, such as {shown}: write all in one way, or say which with --decimal"
+    return f"numbers are written in two ways, such as {shown}: write all in one way, or leave one out with --drop"
 
 
 def _each_is_number(column: Any, allowed: Sequence[Notation]) -> bool:

@@ -57,7 +57,7 @@ def read_text(path: Path, options: ReadOptions) -> RawTable:
         what = f"Reading {source}, by its size some {text.n_lines:,} rows of {counted(columns, 'column')},"
         remedy = "Give more, or write it as parquet, of which rows can be read as they are needed."
         check_room(text.n_bytes + text.n_lines * columns * BYTES_A_CELL, options.memory, what, remedy)
-        return RawTable(_parse(text, delimiter, source, options), delimiter, tuple(notes))
+        return RawTable(_parse(text, delimiter, source, options), delimiter if columns > 1 else "", tuple(notes))
 
 
 def _parse(text: OpenText, delimiter: str, source: str, options: ReadOptions) -> Any:
