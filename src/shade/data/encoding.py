@@ -103,11 +103,11 @@ class TableEncoding:
                 for column in found["columns"]
             )
             filler = None if found["filler"] is None else Filler.from_json(found["filler"])
-        except (TypeError, KeyError, AttributeError) as error:
-            raise ValueError(f"the encoding of its table cannot be read ({type(error).__name__})") from None
+        except (TypeError, KeyError, AttributeError, ValueError) as error:
+            raise ValueError(f"the encoding of its table cannot be read ({error!r:.80})") from None
         for column in columns:
             if column.kind not in KINDS or (column.kind == "truth" and len(column.values) not in (0, 2)):
-                raise ValueError(f"its column {column.name!r:.80} is encoded in a way that there is not")
+                raise ValueError(f"the column {column.name!r:.80} of its table is encoded in a way that there is not")
         encoding = cls(columns, filler)
         if len(set(encoding.feature_names)) < len(encoding.feature_names):
             raise ValueError("two features of its table have one name")
@@ -230,7 +230,10 @@ def _encode(column: Column, found: Any, source: str, notes: list[str]) -> list[A
     if unknown.any():
         first = next(str(value) for value in cells[unknown])
         if column.kind == "truth":
-            raise DataError(f"{source} has {first!r} in column {column.name!r}, where the model knows {column.values}.")
+            no, yes = column.values or ("0", "1")
+            raise DataError(
+                f"{source} has {first!r} in column {column.name!r}, where the model knows {no!r} and {yes!r}."
+            )
         notes.append(
             f"column {column.name!r} has values that the model was not trained on, such as {first[:40]!r}, in "
             f"{counted(int(unknown.sum()), 'row')}: they belong to none of its categories"

@@ -150,6 +150,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             names = [name for name in X.columns if known is None or str(name) in known]
             table = pyarrow.table({str(name): pyarrow.array(X[name], from_pandas=True) for name in names})
         options = ReadOptions(
-            drop=self.drop, keep=self.keep, categories=self.categories, missing=self.missing, table=encoding
+            drop=self.drop if encoding is None else (), keep=self.keep, categories=self.categories,
+            missing=self.missing, table=encoding,
         )  # fmt: skip
         return samples_of_table(RawTable(table), SOURCE, options), options
