@@ -62,6 +62,11 @@ def test_bad_data(tmp_path: Path, name: str, content: str | None, expected: str)
         (["--batch-size", "3"], "batch_size"),
         (["--checkpoint-minutes", "-1"], "The 'checkpoint_minutes' parameter of fit must be"),
         (["--checkpoint-epochs", "0"], "The 'checkpoint_epochs' parameter of fit must be"),
+        (
+            ["--every", "0"],
+            "The 'every' parameter of read_samples must be an int in the range [1, inf). Got 0 instead.",
+        ),
+        (["--thousands", "x"], "The 'thousands' parameter of read_samples must be None, '', ',', '.', ' ' or"),
         (["--memory", "plenty"], "a text such as '800MB' or '4GiB'. Got 'plenty' instead."),
     ],
 )

@@ -43,7 +43,8 @@ def test_what_was_done_to_a_table_and_what_decides_is_told(of_orders: Path) -> N
     first = pd.read_csv(of_orders.parent / "orders.csv")["price"][0]
     assert "120 rows of 4 columns, encoded as 7" in said
     for note in (
-        "left out column 'n', as it numbers the rows: --keep n clusters by it all the same, --id n names the rows by it",
+        "left out column 'n', as it numbers the rows: --keep n clusters by it all the same, --id n names the "
+        "rows by it",
         f"in numbers commas separate thousands: {first!r} in 'price' is {float(first.replace(',', ''))}",
         "encoded 1 column of categories: 'kind' (3)",
         "read 1 column of dates as days: 'day'",

@@ -134,6 +134,7 @@ REFUSED = {  # a file, how it is written, options, and the sentence that must be
         "--drop-non-numeric), encode one with --categories, or name one as --id or --label. It also lacks 1 value in 1 "
         "of 2 rows",
     ),
+    "made_twice.csv": (text("x,x=1\n1,2\n"), {"categories": ["x"]}, "has several columns of one name: 'x=1'. Rename"),
     "marks.csv": (text("p,n\n4,733\n"), {"decimal": ",", "thousands": ","}, "cannot both be ','"),
 }  # fmt: skip
 

@@ -104,6 +104,8 @@ def read_and_tell(data: list[str], options: dict[str, Any], messages: Messages) 
             samples = read_samples(data, **options)
     except MemoryBudgetError as error:
         raise MemoryBudgetError(in_options(str(error))) from None
+    except ValueError as error:
+        raise error if isinstance(error, ShadeError) else UsageError(str(error)) from None
     shape = " x ".join(map(str, samples.shape[1:]))
     columns = () if samples.encoding is None else samples.encoding.columns
     table = f"{len(columns)} columns, encoded as {shape}" if 0 < len(columns) < samples.shape[1] else f"{shape} columns"

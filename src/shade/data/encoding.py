@@ -74,12 +74,6 @@ class TableEncoding:
 
     def encode(self, table: Any, source: str) -> tuple[AnyArray, list[str]]:
         """A pyarrow table as a matrix in the smallest type that holds it, with NaN where cells are empty; and notes."""
-        lacking = [column.name for column in self.columns if column.name not in table.column_names]
-        if lacking:
-            raise DataError(
-                f"{source} lacks {len(lacking)} of the {len(self.columns)} columns the model was trained on: "
-                f"{enumerate_names(lacking)}."
-            )
         blocks: list[AnyArray] = []
         notes: list[str] = []
         for column in self.columns:

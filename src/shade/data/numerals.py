@@ -114,14 +114,14 @@ def read_numbers(
         notation, read = readings[0]
         return ReadNumbers({**plain, **read}, _tell(notation, columns, read), tuple(problems))
     if readings:
-        first = next(name for name in read_differently(readings))
+        first = next(name for name in _read_differently(readings))
         problems.append(_ask(first, columns[first], separator, ","))
     else:
         problems.append(_tell_conflict((*odd, *dotted), columns))
     return ReadNumbers({name: found for name, found in plain.items() if name not in dotted}, (), tuple(problems))
 
 
-def read_differently(readings: Sequence[tuple[Notation, Mapping[str, Any]]]) -> Iterable[str]:
+def _read_differently(readings: Sequence[tuple[Notation, Mapping[str, Any]]]) -> Iterable[str]:
     """The columns that have other values in one reading than in another."""
     (_, first), *others = readings
     return (name for name in first if any(not _same(first[name], other[name]) for _, other in others))

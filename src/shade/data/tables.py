@@ -75,6 +75,7 @@ def samples_of_table(raw: RawTable, source: str, options: ReadOptions) -> Sample
         )
     if encoding is None:
         encoding = TableEncoding(_choose_columns(table, features, source, options, told, problems))
+        check_names(source, list(encoding.feature_names), {})
     elif problems:
         raise DataError(f"{source}: {'; '.join(problems)}.")
     rows, encoded = encoding.encode(table, source)

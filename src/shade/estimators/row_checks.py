@@ -66,7 +66,8 @@ def _blame_columns(X: Any, error: Exception) -> None:
     if odd:
         first, value = next(iter(odd.items()))
         raise ValueError(
-            f"Columns must be of numbers. Encode or leave out {enumerate_names(list(odd))}: {first!r} has {value!r}."
+            f"Columns must be of numbers. Encode or leave out {enumerate_names(list(odd))}: {first!r} has {value!r}. "
+            "shade.data.TableEncoder encodes categories and dates."
         ) from error
 
 
