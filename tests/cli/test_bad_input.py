@@ -62,6 +62,8 @@ def test_bad_data(tmp_path: Path, name: str, content: str | None, expected: str)
         (["--batch-size", "3"], "--batch-size must be"),
         (["--checkpoint-minutes", "-1"], "--checkpoint-minutes must be"),
         (["--checkpoint-epochs", "0"], "--checkpoint-epochs must be"),
+        (["--every", "0"], "--every must be an int in the range [1, inf). Got 0 instead."),
+        (["--thousands", "x"], "--thousands must be None, '', ',', '.', ' ' or"),
         (["--memory", "plenty"], "a text such as '800MB' or '4GiB'. Got 'plenty' instead."),
     ],
 )
@@ -178,10 +180,11 @@ def test_an_empty_name_is_no_folder() -> None:
 
 def test_means_are_asked_of_a_model_that_has_some(tmp_path: Path) -> None:
     path = tmp_path / "one.csv"
-    path.write_text("x\n" + "\n".join(str(100 + row % 7 + 9 * (row % 2)) for row in range(60)) + '\n""\n')
-    unscaled = ["--standardize", "false", "--missing", "mean"]
-    assert run("fit", path, "-o", tmp_path / "out", *unscaled, *QUICK).exit_code == 0
-    assert_refused(2, "standardized by feature", "predict", tmp_path / "out", path, "--missing", "mean")
+    path.write_text("x\n" + "\n".join(str(100 + row % 7 + 9 * (row % 2)) for row in range(60)) + "\n")
+    assert run("fit", path, "-o", tmp_path / "out", "--standardize", "false", *QUICK).exit_code == 0
+    for missing in ("mean", "median"):
+        expected = f"--missing {missing} needs a model that was fitted with it. Use --missing drop-rows."
+        assert_refused(2, expected, "predict", tmp_path / "out", path, "--missing", missing)
 
 
 def test_a_full_disk(table: Path, fitted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,8 @@ from PIL import Image
 
 from shade._base.errors import DataError, MemoryBudgetError
 from shade.data import Samples, read_samples
+from shade.data.encoding import TableEncoding
+from shade.data.filler import Filler
 from shade.data.readers import FORMATS, list_formats
 
 ROWS = np.arange(12.0).reshape(4, 3) ** 2
@@ -118,7 +120,8 @@ def test_missing_values_are_refused_with_counts_and_remedies(tmp_path: Path) -> 
     text = message(write(tmp_path / "a.csv", MISSING))
     assert "lacks 2 values in 2 of 4 rows and 2 of 3 columns" in text
     assert "most in 'x' (1), 'z' (1)" in text
-    assert text.endswith("--missing mean or --missing drop-rows or --missing drop-columns.")
+    filled = "--missing mean or --missing median or --missing indicator"
+    assert text.endswith(f"{filled} or --missing drop-rows or --missing drop-columns.")
     of_model = message(write(tmp_path / "a.csv", MISSING), columns=["x", "y"])
     assert of_model.endswith("Choose what to do with them: --missing mean or --missing drop-rows.")
 
@@ -126,7 +129,13 @@ def test_missing_values_are_refused_with_counts_and_remedies(tmp_path: Path) -> 
 def test_missing_values_are_mended_as_asked(tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", MISSING)
     assert read_samples(path, missing="mean").rows.tolist() == [[1, 2, 4], [5, 3, 9], [5, 4, 20 / 3], [9, 5, 7]]
-    assert read_samples(path, missing="mean", means=np.array([8.0, 0, 6])).rows[1:3].tolist() == [[8, 3, 9], [5, 4, 6]]
+    model = TableEncoding(filler=Filler("mean", [[8.0, 0, 6]], [1.0, 1, 1], []))
+    assert read_samples(path, missing="mean", table=model).rows[1:3].tolist() == [[8, 3, 9], [5, 4, 6]]
+    assert read_samples(path, table=model).rows[1:3].tolist() == [[8, 3, 9], [5, 4, 6]]
+    assert read_samples(path, missing="median").rows.tolist() == [[1, 2, 4], [5, 3, 9], [5, 4, 7], [9, 5, 7]]
+    flagged = read_samples(path, missing="indicator")
+    assert flagged.rows.tolist() == [[1, 2, 4, 0, 0], [5, 3, 9, 1, 0], [5, 4, 7, 0, 1], [9, 5, 7, 0, 0]]
+    assert flagged.feature_names == ("x", "y", "z", "x is missing", "z is missing")
     rows = read_samples(path, missing="drop-rows")
     assert rows.rows.tolist() == [[1, 2, 4], [9, 5, 7]]
     assert rows.ids.tolist() == [0, 3]
@@ -149,10 +158,22 @@ def test_a_model_reads_the_columns_it_knows(tmp_path: Path) -> None:
     assert "has text where the model needs numbers: 'name'" in message(path, columns=["name"])
 
 
-def test_a_column_that_counts_the_rows_is_pointed_out(tmp_path: Path) -> None:
-    samples = read_samples(write(tmp_path / "a.csv", "n,x\n7,3\n8,1\n9,4\n"))
-    assert "consider --id n" in samples.notes[0]
-    assert not read_samples(write(tmp_path / "b.csv", "n,x\n7,3\n9,1\n8,4\n")).notes
+def test_columns_that_number_or_name_the_rows_are_left_out_unless_they_are_kept(tmp_path: Path) -> None:
+    rows = [f"{7 + row},u{row},{row * row % 7},{row * 7 % 30}" for row in range(30)]
+    path = write(tmp_path / "a.csv", "n,name,x,id\n" + "\n".join(rows) + "\n")
+    samples = read_samples(path)
+    assert samples.feature_names == ("x",)  # no value of "id" occurs twice
+    assert samples.notes == (
+        *(
+            f"left out column {name!r}, as it numbers the rows: --keep {name} clusters by it all the same, --id {name} "
+            "names the rows by it"
+            for name in ("n", "id")
+        ),
+        "left out column 'name', as it names each row: --id name shows these names",
+    )  # fmt: skip
+    assert read_samples(path, keep=["n"], id="name").feature_names == ("n", "x")
+    few = write(tmp_path / "b.csv", "n,x\n7,3\n8,1\n9,4\n")
+    assert read_samples(few).feature_names == ("n", "x")  # too few rows to tell
 
 
 def test_a_column_that_may_name_groups_is_told_of(tmp_path: Path) -> None:
@@ -182,8 +203,7 @@ def test_bad_tables_are_told_in_one_line(tmp_path: Path, text: str, expected: st
 
 def test_other_ways_to_write_a_table_are_hinted_at_and_read(tmp_path: Path) -> None:
     comma = write(tmp_path / "a.csv", "x;y\n1,5;2\n3,5;4\n")
-    assert "Numbers with a decimal comma need --decimal ," in message(comma)
-    assert read_samples(comma, decimal=",").rows.tolist() == [[1.5, 2], [3.5, 4]]
+    assert read_samples(comma).rows.tolist() == read_samples(comma, decimal=",").rows.tolist() == [[1.5, 2], [3.5, 4]]
     mark = write(tmp_path / "b.csv", "x,y\n1,?\n3,4\n")
     assert "If '?' stands for an empty cell, add --empty '?'" in message(mark)
     assert read_samples(mark, empty=["?"], missing="drop-rows").rows.tolist() == [[3, 4]]
@@ -457,7 +477,7 @@ def test_the_rows_of_a_packed_table_are_estimated(tmp_path: Path) -> None:
 def test_what_must_be_read_as_a_whole_is_refused_before_it_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("shade.data.tables.HEAD_BYTES", 1000)
+    monkeypatch.setattr("shade.data.text.HEAD_BYTES", 1000)
     text = "a,b\n" + "0.123,4.567\n" * 5000
     write(tmp_path / "a.csv", text)
     zarr.create_array(str(tmp_path / "a.zarr"), data=np.ones((1000, 4)), chunks=(100, 4))
@@ -495,7 +515,7 @@ def test_paths_that_cannot_be_data_are_told(tmp_path: Path) -> None:
     assert "does not exist" in message(tmp_path / "none.csv")
     assert "ends in '.doc', which is none of: csv, tsv" in message(write(tmp_path / "a.doc", "x"))
     (tmp_path / "empty").mkdir()
-    assert "empty holds no data in a known format: csv, tsv, parquet" in message(tmp_path / "empty")
+    assert "empty holds no data in a known format: csv, tsv, xlsx" in message(tmp_path / "empty")
     assert "is empty" in message(write(tmp_path / "a.npy", ""))
     picture(tmp_path / "a.png")
     assert "is one image" in message(tmp_path / "a.png")
@@ -510,10 +530,8 @@ def test_a_missing_package_is_told_with_how_to_install_it(tmp_path: Path, monkey
 
 
 def test_the_documentation_and_the_messages_list_the_formats_of_the_table() -> None:
-    listed = (
-        "csv, tsv, parquet, npy, npz, zarr, h5ad, a zip of images, a video, or a folder of parquet files, images or"
-    )
-    assert list_formats() == f"{listed} videos"
+    listed = "csv, tsv, xlsx, jsonl, feather, sqlite, parquet, npy, npz, zarr, h5ad, a zip of images, a video, or a"
+    assert list_formats() == f"{listed} folder of parquet files, images or videos"
     documented = " ".join((read_samples.__doc__ or "").split())
     assert [found.name for found in FORMATS if found.name not in documented] == []
 

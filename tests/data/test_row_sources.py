@@ -203,7 +203,7 @@ def test_a_npy_file_that_was_cut_short_says_where_it_ends(tmp_path: Path) -> Non
 def test_what_cannot_be_read_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"nothing\.npy does not exist"):
         open_source(tmp_path / "nothing.npy")
-    with pytest.raises(DataError, match=r"holds no data in a known format: csv, tsv, parquet"):
+    with pytest.raises(DataError, match=r"holds no data in a known format: csv, tsv, xlsx"):
         open_source(tmp_path)
     (tmp_path / "rows.csv").write_text("a,b\n1,2\n")
     able = "parquet, npy, zarr, a zip of images, or a folder of parquet files or images"

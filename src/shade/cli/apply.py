@@ -56,7 +56,12 @@ def transform(
 
 @contextmanager
 def _model_and_rows(
-    model: Path, data: str, output: Path | None, options: dict[str, Any], messages: Messages, able: str = "predict"
+    model: Path,
+    data: list[str],
+    output: Path | None,
+    options: dict[str, Any],
+    messages: Messages,
+    able: str = "predict",
 ) -> Iterator[tuple[Any, Samples]]:
     """A model that has a method, and the rows to use it on, once it is sure that the result can be written."""
     check_table_name(output, data)
@@ -136,20 +141,27 @@ def load_model(path: Path) -> Any:
         return load(path)
 
 
-def read_for(model: Any, data: str, options: dict[str, Any], messages: Messages) -> Samples:
-    """Read rows with the columns and, for missing values, the means of a model."""
-    from shade.data.samples import counted
+def read_for(model: Any, data: list[str], options: dict[str, Any], messages: Messages) -> Samples:
+    """Read rows as those of training were: the same columns, encoded and filled alike."""
+    from shade.data.encoding import TableEncoding
+    from shade.data.filler import Filler
+    from shade.data.samples import FILLS, counted
 
     names = getattr(model, "feature_names_in_", None)
     if names is not None:
         options["columns"] = [str(name) for name in names]
     if options["missing"] == "drop-columns":
         raise UsageError("--missing drop-columns is for shade fit: a model needs all its columns.")
-    if options["missing"] == "mean":
-        means = getattr(getattr(model, "standardizer_", None), "mean", None)
-        if means is None or len(means) != model.n_features_in_ or model.standardize is False:
-            raise UsageError("--missing mean needs a model that was standardized by feature. Use --missing drop-rows.")
-        options["means"] = means
+    encoding = options["table"] = getattr(model, "table_encoding_", TableEncoding())
+    if options["missing"] in FILLS and encoding.filler is None:
+        means: Any = getattr(getattr(model, "standardizer_", None), "mean", None)
+        by_feature = means is not None and len(means) == model.n_features_in_ and model.standardize is not False
+        if options["missing"] != "mean" or not by_feature:
+            raise UsageError(
+                f"--missing {options['missing']} needs a model that was fitted with it. Use --missing drop-rows."
+            )
+        filler = Filler("mean", [means.tolist()], model.standardizer_.scale.tolist(), [])
+        options["table"] = replace(encoding, filler=filler)
     samples = read_and_tell(data, options, messages)
     if names is None or samples.feature_names is not None or samples.rows.ndim != 2:
         return samples

@@ -7,7 +7,7 @@ import typer
 
 from shade.cli.options import DATA
 
-DataArgument = Annotated[str, typer.Argument(metavar="DATA", help=DATA.describe("path"))]
+DataArgument = Annotated[list[str], typer.Argument(metavar="DATA", help=DATA.describe("path"))]
 ModelArgument = Annotated[
     Path, typer.Argument(metavar="MODEL", help="A model file, or the folder that shade fit wrote.")
 ]

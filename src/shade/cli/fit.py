@@ -66,10 +66,13 @@ def fit(
         started = time.perf_counter()
         model = _train(samples, MODEL.take(options), fitting, messages)
         seconds = round(time.perf_counter() - started, 3)
+        if samples.encoding is not None:
+            model.table_encoding_ = samples.encoding
         if folder is None:
             return
         summary = _summarise(model, samples, seconds)
 
+        from shade.cli.deciding import explain_followed_columns
         from shade.cli.results import labels_table, show_results, write_results
 
         with writing(output):
@@ -77,22 +80,30 @@ def fit(
             write_results(model, folder, labels, summary, _for_report(samples, memory, messages), messages)
     checkpoint.unlink(missing_ok=True)
     show_results(summary, output, as_json=as_json)
+    if (followed := explain_followed_columns(model, samples)) is not None:
+        messages.say(followed)
 
 
-def read_and_tell(data: str, options: dict[str, Any], messages: Messages) -> Samples:
+def read_and_tell(data: list[str], options: dict[str, Any], messages: Messages) -> Samples:
     """Read samples and say what they are and what was done to them."""
     from shade.data import read_samples
     from shade.data.samples import counted
 
-    messages.say(f"reading {'standard input' if data == '-' else data}")
+    named = "standard input" if data == ["-"] else ", ".join(data)
+    messages.say(f"reading {named}")
     try:
-        with told_as(DataError, f"{data} cannot be read", OSError):
+        with told_as(DataError, f"{named} cannot be read", OSError):
             samples = read_samples(data, **options)
     except MemoryBudgetError as error:
         raise MemoryBudgetError(in_options(str(error))) from None
+    except ValueError as error:
+        raise error if isinstance(error, ShadeError) else UsageError(in_options(str(error))) from None
     shape = " x ".join(map(str, samples.shape[1:]))
+    columns = () if samples.encoding is None else samples.encoding.columns
     what = {"table": "row", "images": "image", "frames": "frame"}[samples.kind]
     of = counted(samples.shape[1], "column") if samples.kind == "table" and len(samples.shape) == 2 else shape
+    if 0 < len(columns) < samples.shape[1]:
+        of = f"{counted(len(columns), 'column')}, encoded as {shape}"
     messages.say(f"{counted(len(samples), what)} of {of}")
     for note in samples.notes:
         messages.say(f"note: {note}")
@@ -176,12 +187,14 @@ def _train(samples: Samples, parameters: dict[str, Any], fitting: dict[str, Any]
 
 def _summarise(model: SHADE, samples: Samples, seconds: float) -> dict[str, Any]:
     from shade import __version__
+    from shade.cli.deciding import find_deciding_columns
     from shade.cli.results import describe_clusters, describe_parameters, describe_samples
 
     losses = {name: value for name, value in model.history_[-1].items() if name.endswith("loss")}
     return {
         "shade": __version__,
         **describe_clusters(model),
+        "told_apart_by": find_deciding_columns(model, samples),
         "seconds": seconds,
         "networks": model.n_networks_,
         "epochs": max(record["epoch"] for record in model.history_),

@@ -65,8 +65,8 @@ RESEARCH = "Research"  # the panel of "Other Parameters"
 MODEL = Source("shade.estimators.shade", "SHADE", "Model", ("callbacks", "verbose"))
 # The checkpoint lies beside the results, and --resume goes on from it.
 FITTING = Source("shade.estimators.shade", "SHADE.fit", "Model", ("X", "y", "checkpoint", "resume"))
-# The columns and means of a model are its own, and the memory is that of the fit.
-DATA = Source("shade.data.readers", "read_samples", "Data", ("path", "columns", "means", "memory"))
+# The columns of a model, and how it encodes them, are its own, and the memory is that of the fit.
+DATA = Source("shade.data.readers", "read_samples", "Data", ("path", "columns", "table", "memory"))
 
 
 @cache
@@ -164,7 +164,10 @@ def _to_python(parameter: Parameter, value: Any) -> Any:
 
 def in_options(text: str) -> str:
     """What an error says of parameters, in options: memory='1GB' is --memory 1GB, and 'batch_size' is --batch-size."""
-    names = {found.name for source in (MODEL, FITTING) for found in source.parameters} | {"resume", "cut_distance"}
+    names = {found.name for source in (MODEL, FITTING, DATA) for found in source.parameters} | {
+        "resume",
+        "cut_distance",
+    }
 
     text = re.sub(r"The ('\w+') parameter(?: of \w+)? must be", r"\1 must be", text).replace(" or None.", ".")
 

@@ -74,7 +74,7 @@ def write_table(columns: Mapping[str, AnyArray], path: Path | None) -> None:
         write_whole(path, TABLES[path.suffix.lower()](columns))
 
 
-def check_table_name(path: Path | None, data: str) -> None:
+def check_table_name(path: Path | None, data: list[str]) -> None:
     """Refuse names that say no format, and files that would be missed, before any work is done."""
     if path is not None and path.suffix.lower() not in TABLES:
         raise OutputError(f"{path} cannot be written: its name must end in {', '.join(TABLES)}.")
@@ -82,7 +82,7 @@ def check_table_name(path: Path | None, data: str) -> None:
         raise OutputError(f"{path} cannot be written: there is no folder {path.parent}.")
     if path is not None and path.exists():
         of_a_fit = path.name in RESULT_NAMES and (path.parent / MODEL_NAME).exists()
-        if of_a_fit or (os.path.exists(data) and path.samefile(data)):  # noqa: PTH110 - a name, or "-"
+        if of_a_fit or any(os.path.exists(name) and path.samefile(name) for name in data):  # noqa: PTH110 - names, or "-"
             what = "part of the results of a fit" if of_a_fit else "the data itself"
             raise OutputError(f"{path} is {what}, which would be lost. Choose another name with -o.")
 

@@ -104,6 +104,8 @@ def show_results(summary: dict[str, Any], output: Path | None, *, as_json: bool)
     typer.echo(f"noise           {summary['n_noise'] / summary['n_samples']:.1%}")
     sizes = summary["cluster_sizes"]
     typer.echo(f"sizes           {', '.join(map(str, sizes[:12]))}{', …' if len(sizes) > 12 else ''}")
+    if deciding := summary.get("told_apart_by"):
+        typer.echo(f"told apart by   {', '.join(deciding)}")
     agreement = summary.get("data", {}).get("agreement")
     if agreement is not None and agreement["adjusted_rand"] is not None:
         without = f"{agreement['adjusted_rand']:.3f} without noise"

@@ -12,17 +12,33 @@ import numpy as np
 from shade._base.arrays import AnyArray
 from shade._base.errors import DataError, told_as
 from shade._base.files import files_in
+from shade._base.memory import check_room
+from shade.data.encoding import Column, TableEncoding, is_numeric
 from shade.data.row_sources import RowSource, Stamps
-from shade.data.samples import ReadOptions, Samples
-from shade.data.tables import is_numeric, samples_of_table, to_matrix, values_of
+from shade.data.samples import ReadOptions, Samples, enumerate_names
+from shade.data.tables import RawTable, samples_of_table, values_of
 
 HEAD_ROWS = 10_000
+BYTES_A_CELL = 48  # of a table that is read as a whole, and as a matrix
 
 
 def read_parquet(path: Path, options: ReadOptions) -> Samples:
-    """Choose columns by the first rows; all rows of the features are yet to be read."""
+    """Choose columns by the first rows; all rows of the features are yet to be read.
+
+    A table with columns to encode is read as a whole.
+    """
     source = ParquetFiles(path)
-    head = samples_of_table(source.head(HEAD_ROWS), str(path), options)
+    if options.memory is None and not options.drop_non_numeric and source.has_text(options):
+        cells = len(source.all_names) * source.n_rows
+        check_room(BYTES_A_CELL * cells, None, f"Reading {path}", "Leave out text with --drop-non-numeric.")
+        return samples_of_table(RawTable(source.read_columns(source.all_names)), str(path), options)
+    head = samples_of_table(RawTable(source.head(HEAD_ROWS)), str(path), options)
+    encoded = [] if head.encoding is None else [found.name for found in head.encoding.columns if found.kind != "number"]
+    if encoded:
+        raise DataError(
+            f"{path} has columns that can only be encoded when all rows are read at once: {enumerate_names(encoded)}. "
+            "Leave out --memory, or these columns with --drop."
+        )
     rows = source.choose(head.feature_names or ())
     named = sorted({name for name in (options.label, options.id) if name is not None})
     table = source.read_columns(named) if named else None
@@ -64,6 +80,21 @@ class ParquetFiles(RowSource):
                     starts.append(starts[-1] + rows)
         self._starts = self.boundaries = np.array(starts)
 
+    @property
+    def n_rows(self) -> int:
+        """Number of rows of all files."""
+        return int(self._starts[-1])
+
+    def has_text(self, options: ReadOptions) -> bool:
+        """Whether columns to cluster by are not of numbers, or a model knows them as such."""
+        left_out = {options.label, options.id, *options.drop}
+        wanted = self.all_names if options.columns is None else options.columns
+        if options.table is not None and options.table.columns:
+            wanted = [column.name for column in options.table.columns]
+            if any(column.kind != "number" for column in options.table.columns):
+                return True
+        return bool(options.categories) or any(name in self._text for name in wanted if name not in left_out)
+
     def choose(self, names: Sequence[str]) -> ParquetFiles:
         """Take these columns as the features, in the smallest type that holds them in all files."""
         text = [name for name in names if name in self._text]
@@ -74,7 +105,7 @@ class ParquetFiles(RowSource):
             )
         self.names = list(names)
         kind = np.result_type(*(self._kinds[name] for name in names)) if names else np.dtype(np.float64)
-        self._set_shape((int(self._starts[-1]), len(names)), kind, str(self._path))
+        self._set_shape((self.n_rows, len(names)), kind, str(self._path))
         return self
 
     def read(self, start: int, stop: int) -> AnyArray:
@@ -126,7 +157,8 @@ class ParquetFiles(RowSource):
             file, number = self._groups[group]
             names = self.names or []
             table = self._read(file, lambda opened: opened.read_row_group(number, columns=names, use_threads=False))
-            self._latest = (group, to_matrix(table, names))
+            encoding = TableEncoding(tuple(Column(name, "number") for name in names))
+            self._latest = (group, encoding.encode(table, str(file))[0])
         return self._latest[1]
 
     def _read(self, file: Path, read: Callable[[Any], Any]) -> Any:

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
+import re
+import zipfile
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
+from glob import glob
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from shade._base.arrays import FloatArray
 from shade._base.errors import DataError
 from shade._base.extras import need
 from shade._base.files import files_in
 from shade._base.memory import check_room
 from shade.data.arrays import NpyFile, open_zarr, read_h5ad, read_npy, read_npz, read_zarr
+from shade.data.encoding import TableEncoding
 from shade.data.frames import VIDEO_SUFFIXES, read_frames
 from shade.data.images import IMAGE_SUFFIXES, ImageFiles, read_images
+from shade.data.missing import resolve_missing
+from shade.data.other_tables import read_arrow, read_excel, read_json_lines, read_sqlite
 from shade.data.parquet import open_parquet, read_parquet
 from shade.data.row_sources import ArraySource, RowSource, open_memmap
-from shade.data.samples import ReadOptions, Samples, resolve_missing
-from shade.data.tables import PACKED, STANDARD_INPUT, read_text
+from shade.data.samples import ReadOptions, Samples
+from shade.data.tables import RawTable, join_tables, samples_of_table
+from shade.data.text import PACKED, STANDARD_INPUT, read_text, table_in_zip
 
 ZARR_FILES = (".zarray", ".zgroup", "zarr.json")
 
@@ -36,18 +42,22 @@ class Format:
     contents: str  # of such a folder, in messages
     package: str  # that reads the format
     extra: str  # of shade that installs the package
-    read: Callable[[Path, ReadOptions], Samples]
+    read: Callable[[Path, ReadOptions], Samples | RawTable]
     open: Callable[[Path], RowSource] | None  # rows that are read when they are used; None if only as a whole
 
 
 def _packed(*endings: str) -> list[str]:
     """Endings of text files, as they are and compressed."""
-    return [ending + packed for ending in endings for packed in ("", *PACKED)]
+    return [ending + packed for ending in endings for packed in ("", *PACKED, ".zip")]
 
 
 FORMATS = (
     Format("csv", _packed(".csv", ".txt"), (), "", "pyarrow.csv", "io", read_text, None),
     Format("tsv", _packed(".tsv", ".tab"), (), "", "pyarrow.csv", "io", read_text, None),
+    Format("xlsx", [".xlsx", ".xlsm"], (), "", "openpyxl", "xlsx", read_excel, None),
+    Format("jsonl", [".jsonl", ".ndjson"], (), "", "pyarrow.json", "io", read_json_lines, None),
+    Format("feather", [".feather", ".arrow", ".ipc"], (), "", "pyarrow.ipc", "io", read_arrow, None),
+    Format("sqlite", [".sqlite", ".sqlite3", ".db"], (), "", "pyarrow", "io", read_sqlite, None),
     Format("parquet", [".parquet"], [".parquet"], "parquet files", "pyarrow.parquet", "io", read_parquet, open_parquet),
     Format("npy", [".npy"], (), "", "", "", read_npy, NpyFile),
     Format("npz", [".npz"], (), "", "", "", read_npz, None),
@@ -59,19 +69,22 @@ FORMATS = (
 
 
 def read_samples(
-    path: str | PathLike[str],
+    path: str | PathLike[str] | Sequence[str | PathLike[str]],
     *,
     label: str | None = None,
     id: str | None = None,
     drop: Collection[str] = (),
     drop_non_numeric: bool = False,
+    keep: Collection[str] = (),
+    categories: Collection[str] = (),
     missing: str = "refuse",
-    means: FloatArray | None = None,
     columns: Sequence[str] | None = None,
+    table: TableEncoding | None = None,
     key: str | None = None,
     header: bool | None = None,
     delimiter: str | None = None,
-    decimal: str = ".",
+    decimal: str | None = None,
+    thousands: str | None = None,
     empty: Collection[str] = (),
     encoding: str = "utf8",
     resize: tuple[int, int] | None = None,
@@ -80,13 +93,15 @@ def read_samples(
 ) -> Samples:
     """Read data to cluster: a table, arrays, pictures or videos.
 
-    Dropped columns and filled values are reported in `notes`.
+    Columns of categories, dates and truth values are encoded as numbers. What was left out, encoded or filled in is
+    reported in `notes`.
 
     Parameters
     ----------
-    path : str or path
-        A csv, tsv, parquet, npy, npz, zarr or h5ad file, a zip of images, a video, or a folder of parquet files, images
-        or videos; "-" reads csv from standard input.
+    path : str, path or sequence of them
+        A csv, tsv, xlsx, jsonl, feather, sqlite, parquet, npy, npz, zarr or h5ad file, a zip of images, a video, or a
+        folder of parquet files, images or videos; "-" reads csv from standard input. Several
+        tables with the same columns are read one after the other: give them all, or a pattern such as "part-*.csv".
     label : str, optional
         Column with known labels. It is not used for clustering. For files of arrays the name of another
         array or the number of a column; for images and videos "folder", or "file" for the frames of videos.
@@ -95,21 +110,33 @@ def read_samples(
     drop : collection of str, default=()
         Columns to leave out.
     drop_non_numeric : bool, default=False
-        Leave out all columns that are not numbers. If False, such columns are an error.
-    missing : {"refuse", "mean", "drop-rows", "drop-columns"}, default="refuse"
-        What becomes of empty cells, NaN and infinity.
-    means : ndarray, optional
-        With missing="mean", a mean for each column to use instead of the data's own.
+        Leave out all columns that are not numbers. If False, columns of text are encoded if they have few different
+        values, and an error if they have many.
+    keep : collection of str, default=()
+        Columns to cluster by although they look like numbers or names of the rows, which are left out otherwise.
+    categories : collection of str, default=()
+        Columns to encode as categories, besides columns of text with at most 20 different values: numbers that are
+        codes, or text with more values. Each value becomes a column of 0 and 1; together they weigh like one column.
+    missing : {"refuse", "mean", "median", "indicator", "drop-rows", "drop-columns"}, default="refuse"
+        What becomes of empty cells, NaN and infinity. "mean" and "median" fill in those of the most similar rows;
+        "indicator" fills in the median and adds a column of 0 and 1 that says where a value was missing.
     columns : sequence of str, optional
         The columns of a table to read, all of which must be there. If None, all.
+    table : TableEncoding, optional
+        How a model encodes tables and fills missing values: this table is read alike.
     key : str, optional
-        The array of an npz file or zarr group, "X" if None; the layer or embedding of an h5ad file.
+        The array of an npz file or zarr group, "X" if None; the layer or embedding of an h5ad file; the sheet of an
+        xlsx file, the first if None; the table of an sqlite file.
     header : bool, optional
         Whether the first line of a csv holds names. If None, it does, and numbers alone are an error.
     delimiter : str, optional
         What separates the columns of a csv. If None, found from the first line.
-    decimal : str, default="."
-        The decimal point of a csv.
+    decimal : str, optional
+        The decimal point of a csv, a point or a comma. If None, found from all numbers; it is an error if they can be
+        read in two ways.
+    thousands : str, optional
+        What separates thousands in a csv, as the comma in 4,733: a comma, a point, a space or an apostrophe. If None,
+        found from all numbers as the decimal point is.
     empty : collection of str, default=()
         Text of a csv that stands for an empty cell, besides the usual such as NA.
     encoding : str, default="utf8"
@@ -137,22 +164,50 @@ def read_samples(
     (5, 3)
     """
     options = ReadOptions(
-        label=label, id=id, drop=drop, drop_non_numeric=drop_non_numeric, missing=missing, means=means,
-        columns=columns, key=key, header=header, delimiter=delimiter, decimal=decimal, empty=empty, encoding=encoding,
-        resize=resize, every=every, memory=memory,
+        label=label, id=id, drop=drop, drop_non_numeric=drop_non_numeric, keep=keep, categories=categories,
+        missing=missing, columns=columns, table=table, key=key, header=header, delimiter=delimiter, decimal=decimal,
+        thousands=thousands, empty=empty, encoding=encoding, resize=resize, every=every, memory=memory,
     )  # fmt: skip
-    if not str(path):
-        raise DataError("There is no file to read: its name is empty.")
-    where = Path(path)
-    found = _format_of(where)
-    if found.open is None and found.read is not read_text:  # which knows how much more than its size a table takes
-        size = sum(file.stat().st_size for file in ([where] if where.is_file() else files_in(where)))
-        check_room(size, memory, f"Reading {path}", "Give more: it can only be read as a whole.")
-    samples = found.read(where, options)
+    paths = _find_files(path)
+    samples = _read_files(paths, options)
     if memory is None and not samples.in_memory:
-        check_room(samples.rows.nbytes, None, f"Reading {path}", "Give 'memory' to read the rows as they are needed.")
+        remedy = "Give 'memory' to read the rows as they are needed."
+        check_room(samples.rows.nbytes, None, f"Reading {samples.source}", remedy)
         samples = samples.load()
     return resolve_missing(samples, options)
+
+
+def _read_files(paths: Sequence[Path], options: ReadOptions) -> Samples:
+    """One file or folder, or the rows of several tables."""
+    tables: dict[str, RawTable] = {}
+    for path, found in [(path, _format_of(path)) for path in paths]:
+        if found.open is None and found.read is not read_text:  # which knows how much more than its size a table takes
+            size = sum(file.stat().st_size for file in ([path] if path.is_file() else files_in(path)))
+            check_room(size, options.memory, f"Reading {path}", "Give more: it can only be read as a whole.")
+        read = found.read(path, options)
+        if isinstance(read, Samples):
+            if len(paths) == 1:
+                return read
+            raise DataError(
+                f"{path} cannot be read together with other files: put files of {found.name} into a folder."
+            )
+        tables["standard input" if path == STANDARD_INPUT else str(path)] = read
+    source = ", ".join(list(tables)[:3]) + (f" and {len(tables) - 3} more" if len(tables) > 3 else "")
+    return samples_of_table(join_tables(tables), source, options)
+
+
+def _find_files(path: str | PathLike[str] | Sequence[str | PathLike[str]]) -> list[Path]:
+    """The files that are meant, those of a pattern in the order of their names."""
+    given = [path] if isinstance(path, str | PathLike) else list(path)
+    if not given or not all(map(str, given)):
+        raise DataError("There is no file to read: its name is empty.")
+    found: list[Path] = []
+    for name in map(str, given):
+        matching = sorted(glob(name)) if not Path(name).exists() and re.search(r"[*?[]", name) else [name]  # noqa: PTH207
+        if not matching:
+            raise DataError(f"No file matches the pattern {name}.")
+        found += map(Path, matching)
+    return found
 
 
 def as_source(X: Any) -> RowSource | None:
@@ -205,6 +260,10 @@ def _format_of_file(path: Path) -> Format:
         raise DataError(f"{path} is empty.")
     if path.suffix.lower() in IMAGE_SUFFIXES:
         raise DataError(f"{path} is one image. Give a folder or a zip of images.")
+    if path.suffix.lower() == ".zip" and zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            if not any(member.lower().endswith(tuple(IMAGE_SUFFIXES)) for member in archive.namelist()):
+                name = table_in_zip(archive).lower()
     for found in FORMATS:
         if name.endswith(tuple(found.endings)):
             return found

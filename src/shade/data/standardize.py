@@ -61,11 +61,14 @@ class Standardizer:
     lonely: IntArray = field(default_factory=lambda: np.empty(0, np.int64))
 
     @classmethod
-    def fit(cls, X: AnyArray, standardize: str | bool, *, unit_free: bool = False) -> Standardizer:
+    def fit(
+        cls, X: AnyArray, standardize: str | bool, *, unit_free: bool = False, one_hot: bool = False
+    ) -> Standardizer:
         """Learn means and deviations a column ("feature"), over all entries ("global"), or none (False).
 
         Where none is wanted but the result must not depend on the unit of the data, all entries are divided by the
-        root of the mean variance of a column.
+        root of the mean variance of a column. With `one_hot`, columns that encode one category have one deviation, so
+        that together they weigh like one column of numbers.
         """
         if standardize is False and not unit_free:
             return cls(np.zeros(1), np.ones(1))
@@ -94,6 +97,9 @@ class Standardizer:
             unit = float(np.sqrt(np.mean(np.where(constant, 0.0, np.square(scale)))))
             return cls(np.zeros(1), np.full(1, unit if unit > 0 else 1.0))
         lonely = (largest > LONELY_SHARE * squares) & ~constant & (n >= LONELY_ROWS)
+        for start, stop in find_one_hot(X) if one_hot and axis == 0 else ():
+            scale[start:stop] = np.sqrt(np.square(scale[start:stop]).sum())
+            lonely[start:stop] = False
         return cls(mean, np.where(constant, 1.0, scale), np.flatnonzero(lonely))
 
     def apply(self, X: AnyArray) -> SingleArray:
@@ -114,6 +120,34 @@ class Standardizer:
     def undo(self, X: AnyArray) -> FloatArray:
         """Bring standardised rows back to the unit of the data."""
         return np.asarray(X, np.float64) * self.scale + self.mean
+
+
+def find_one_hot(X: AnyArray) -> list[tuple[int, int]]:
+    """Ranges of columns that encode one category: all 0 but one, which is 1, in every row."""
+    n, columns = X.shape
+    binary, counts = np.ones(columns, np.bool_), np.zeros(columns)
+    for part in _parts(X):
+        binary[binary] = np.isin(part[:, binary], (0.0, 1.0)).all(axis=0)
+        if not binary.any():
+            return []
+        counts += np.where(binary, part.sum(axis=0), 0.0)
+    ones = np.concatenate([[0.0], np.cumsum(np.where(binary, counts, n + 1.0))])  # other columns are in no range
+    starts = np.flatnonzero(binary & (counts > 0))
+    stops = np.searchsorted(ones, ones[starts] + n)
+    whole = (stops <= columns) & (ones[np.minimum(stops, columns)] == ones[starts] + n) & (stops - starts > 1)
+    starts, stops = starts[whole], stops[whole]
+    for part in _parts(X):
+        sums = np.cumsum(np.where(binary, part, 0.0), axis=1)
+        before = np.where(starts > 0, sums[:, starts - 1], 0.0)
+        alone = (sums[:, stops - 1] - before == 1).all(axis=0)
+        starts, stops = starts[alone], stops[alone]
+        if len(starts) == 0:
+            return []
+    found: list[tuple[int, int]] = []
+    for start, stop in zip(starts.tolist(), stops.tolist(), strict=True):
+        if not found or start >= found[-1][1]:
+            found.append((start, stop))
+    return found
 
 
 def _parts(X: AnyArray, entries: int | None = None) -> Iterator[FloatArray]:

@@ -1,13 +1,9 @@
-"""Tables with named columns: csv and tsv, and what they have in common with parquet."""
+"""Tables with named columns: which of them are clustered, and what a user should know of them."""
 
 from __future__ import annotations
 
-import io
-import re
-import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from shlex import quote
 from typing import Any
 
@@ -15,132 +11,93 @@ import numpy as np
 
 from shade._base.arrays import AnyArray
 from shade._base.errors import DataError, told_as
-from shade._base.memory import check_room
+from shade.data.encoding import SEVERAL_ROWS, Column, Plan, TableEncoding, is_numeric, plan_columns
+from shade.data.missing import describe_missing
+from shade.data.numerals import PLAIN, read_numbers
 from shade.data.samples import ReadOptions, Samples, counted, enumerate_names
 
-STANDARD_INPUT = Path("-")
-DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
-TABBED = {".tsv", ".tab"}
-QUOTED = re.compile('"[^"]*"')
-PACKED = {".gz": "gzip", ".bz2": "bz2"}
-HEAD_BYTES = 1 << 20
-BYTES_A_CELL = 32  # beside the text, while a csv is read and made a matrix; 25 to 32 were measured
 NAMES_OF_ROW_NUMBERS = {"", "id", "index", "row", "rowid", "row_id", "unnamed: 0"}
 NAMES_OF_GROUPS = {"class", "cluster", "ground_truth", "label", "labels", "target", "truth"}
-
-
-def read_text(path: Path, options: ReadOptions) -> Samples:
-    """Read csv or tsv; the path "-" is standard input."""
-    import pyarrow
-    from pyarrow import csv, types
-
-    source = "standard input" if path == STANDARD_INPUT else str(path)
-    errors = (pyarrow.ArrowException, OSError, LookupError, ValueError, TypeError)
-    with told_as(DataError, f"{source} cannot be read as a table", *errors):
-        text = _open_text(path, options)
-        first, delimiter, notes = text.first, options.delimiter, []
-        if not first.strip():
-            raise DataError(f"{source} is empty.")
-        bare = QUOTED.sub("", first)
-        if delimiter is None:
-            delimiter = max(DELIMITERS, key=bare.count) if any(map(bare.count, DELIMITERS)) else ","
-            if "\t" in bare and not TABBED.isdisjoint(path.suffixes):
-                delimiter = "\t"
-            if delimiter in ";|" or (delimiter == "\t" and path == STANDARD_INPUT):
-                notes.append(f"columns are separated by {DELIMITERS[delimiter]}")
-        if options.header is None and all(_is_number(cell.strip().strip('"')) for cell in first.split(delimiter)):
-            raise DataError(
-                f"The first line of {source} holds numbers only: say whether it is a row (--no-header) or names "
-                "(--header)."
-            )
-        columns = 1 + bare.count(delimiter)
-        what = f"Reading {source}, by its size some {text.n_lines:,} rows of {counted(columns, 'column')},"
-        remedy = "Give more, or write it as parquet, of which rows can be read as they are needed."
-        check_room(text.n_bytes + text.n_lines * columns * BYTES_A_CELL, options.memory, what, remedy)
-        empty = [*csv.ConvertOptions().null_values, *options.empty]
-        try:
-            table = csv.read_csv(
-                text.stream,
-                csv.ReadOptions(autogenerate_column_names=options.header is False, encoding=options.encoding),
-                csv.ParseOptions(delimiter=delimiter),
-                csv.ConvertOptions(decimal_point=options.decimal, null_values=empty),
-            )
-            # Names that are not of the encoding raise when they are read, cells stay bytes.
-            decoded = bool(table.column_names) and not any(map(types.is_binary, table.schema.types))
-        except UnicodeError:
-            decoded = False
-        if not decoded:
-            raise DataError(f"{source} holds text of another encoding: name it, for example with --encoding latin1.")
-    return samples_of_table(table, source, options, notes)
+FEW_VALUES, FEWEST_ROWS = 10, 50  # different values of a column that clusters may follow, in at least so many rows
 
 
 @dataclass(frozen=True)
-class OpenText:
-    """What pyarrow reads from, its first line that is not empty, and about how many bytes and lines it has."""
+class RawTable:
+    """A pyarrow table as a file has it; of a table of text, in which numbers are text, what separates columns."""
 
-    stream: Any
-    first: str
-    n_bytes: float
-    n_lines: int
+    table: Any
+    separator: str | None = None
+    notes: tuple[str, ...] = ()
 
 
-def _open_text(path: Path, options: ReadOptions) -> OpenText:
+def join_tables(tables: Mapping[str, RawTable]) -> RawTable:
+    """The rows of several files, by name, one after the other; they must have the same columns."""
     import pyarrow
 
-    if path == STANDARD_INPUT:
-        # One byte more than may be taken is enough to be refused.
-        stream: Any = io.BytesIO(sys.stdin.buffer.read(-1 if options.memory is None else options.memory + 1))
-        head, share = stream.getvalue()[:HEAD_BYTES], HEAD_BYTES / max(1, stream.getbuffer().nbytes)
-    else:
-        stream = str(path)
-        with pyarrow.OSFile(stream) as file, pyarrow.input_stream(file, PACKED.get(path.suffix.lower())) as unpacked:
-            head = bytes(unpacked.read(HEAD_BYTES))
-            share = file.tell() / path.stat().st_size  # a packed file is taken to be packed alike all through
-    parts = max(1.0, 1 / share)
-    lines = head.decode(options.encoding, "replace").lstrip("\ufeff").split("\n")
-    first = next((line for line in lines if line.strip("\r")), "")
-    return OpenText(stream, first, len(head) * parts, round(head.count(b"\n") * parts))
+    name, first = next(iter(tables.items()))
+    if len(tables) == 1:
+        return first
+    for other, found in tables.items():
+        different = sorted(set(found.table.column_names) ^ set(first.table.column_names))
+        if different or found.separator != first.separator:
+            what = (
+                f"only one of them has {enumerate_names(different)}" if different else "they are separated differently"
+            )
+            raise DataError(f"{name} and {other} have different columns: {what}. Write them all with the same columns.")
+    what = "Columns of the files have types that do not go together"
+    with told_as(DataError, what, pyarrow.ArrowException):
+        parts = [found.table.select(first.table.column_names) for found in tables.values()]
+        joined = pyarrow.concat_tables(parts, promote_options="permissive")
+    return RawTable(joined, first.separator, (*first.notes, f"read the rows of {len(tables)} files"))
 
 
-def samples_of_table(table: Any, source: str, options: ReadOptions, notes: Sequence[str] = ()) -> Samples:
-    """Choose the columns to cluster by; text is left out only if an option says so."""
+def samples_of_table(raw: RawTable, source: str, options: ReadOptions) -> Samples:
+    """Choose the columns to cluster by and encode them; all that is wrong with them is told at once."""
+    separator, table = raw.separator, _without_dictionaries(raw.table)
     names: list[str] = table.column_names
-    told, columns = list(notes), options.columns
-    check_names(source, names, {"--label": [options.label], "--id": [options.id], "--drop": options.drop})
+    told = list(raw.notes)
+    check_names(
+        source, names,
+        {"--label": [options.label], "--id": [options.id], "--drop": options.drop, "--keep": options.keep,
+         "--categories": options.categories if options.table is None else ()},
+    )  # fmt: skip
     if table.num_rows == 0:
         raise DataError(f"{source} has {len(names)} columns, but no rows.")
     features = [name for name in names if name not in {options.label, options.id, *options.drop}]
-    if columns is not None:
-        features = known_columns(source, features, columns, told)
-    text = [name for name in features if not is_numeric(table.schema.field(name).type)]
-    if text and columns is not None:
-        raise DataError(f"{source} has text where the model needs numbers: {_with_examples(table, text)}.")
-    if text and not options.drop_non_numeric:
-        drops = " ".join(f"--drop {quote(name)}" for name in text)
-        raise DataError(
-            f"{source} has {len(text)} of {len(names)} columns not of numbers: {_with_examples(table, text)}. "
-            f"Leave them out with {drops} (or all with --drop-non-numeric), or name one as --id or --label."
-            f"{_hint(table, text)}"
+    encoding = _encoding_of_model(options)
+    if encoding is not None:
+        features = known_columns(source, features, [column.name for column in encoding.columns], told)
+    problems: list[str] = []
+    if separator is not None:
+        known = [] if encoding is None else [found.name for found in encoding.columns if found.kind != "number"]
+        table = _with_numbers(
+            table, [name for name in features if name not in known], options, separator, told, problems
         )
-    if text:
-        told.append(f"left out {counted(len(text), 'column')} not of numbers: {enumerate_names(text)}")
-    features = [name for name in features if name not in text]
-    if not features:
-        raise DataError(f"{source} has no column of numbers left to cluster by, out of {len(names)} columns.")
-    rows = to_matrix(table, features)
-    told += [
-        f"column {name!r} looks like a number of the row, not a measurement: consider --id {quote(name)}"
-        for name, column in zip(features, rows.T, strict=True)
-        if _counts(name, column)
-    ]
-    told += [
-        f"column {name!r} is clustered by as any other: if it says which group a row is of, use --label {quote(name)}"
-        for name in features
-        if columns is None and name.strip().lower() in NAMES_OF_GROUPS
-    ]
+    if encoding is None:
+        encoding = TableEncoding(_choose_columns(table, features, source, options, told, problems))
+        check_names(source, list(encoding.feature_names), {})
+    elif problems:
+        raise DataError(f"{source}: {'; '.join(problems)}.")
+    rows, encoded = encoding.encode(table, source)
     ids, labels = (None if name is None else values_of(table, name) for name in (options.id, options.label))
     ids = np.arange(len(rows)) if ids is None else ids
-    return Samples(rows, "table", source, ids, tuple(features), labels, tuple(told))
+    samples = Samples(
+        rows, "table", source, ids, encoding.feature_names, labels, (*told, *encoded), encoding=encoding
+    )  # fmt: skip
+    if problems:
+        missing = describe_missing(samples, options) if options.missing == "refuse" and encoding.columns else ""
+        raise DataError(f"{source}: {'; '.join(problems)}.{f' It also {missing}.' if missing else ''}")
+    return samples
+
+
+def _without_dictionaries(table: Any) -> Any:
+    """Categories of pandas, and of some files, as what they stand for."""
+    from pyarrow import types
+
+    for place, field in enumerate(table.schema):
+        if types.is_dictionary(field.type):
+            table = table.set_column(place, field.name, table.column(place).cast(field.type.value_type))
+    return table
 
 
 def check_names(source: str, names: list[str], options: Mapping[str, Collection[str | None]]) -> None:
@@ -150,7 +107,9 @@ def check_names(source: str, names: list[str], options: Mapping[str, Collection[
         raise DataError(f"{source} has several columns of one name: {enumerate_names(twice)}. Rename them.")
     for option, wanted in ((option, name) for option, given in options.items() for name in given):
         if wanted is not None and wanted not in names:
-            several = " Give --drop once for each column." if option == "--drop" and "," in wanted else ""
+            several = (
+                f" Give {option} once for each column." if option not in ("--id", "--label") and "," in wanted else ""
+            )
             raise DataError(
                 f"{source} has no column {wanted!r} for {option}. It has {enumerate_names(names, 20)}.{several}"
             )
@@ -172,33 +131,6 @@ def known_columns(source: str, found: list[str], columns: Sequence[str], notes: 
     return list(columns)
 
 
-def is_numeric(kind: Any) -> bool:
-    """Whether a type of pyarrow is of numbers, or of nothing but empty cells."""
-    from pyarrow import types
-
-    tests = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal, types.is_null)
-    return any(test(kind) for test in tests)
-
-
-def to_matrix(table: Any, names: list[str]) -> AnyArray:
-    """Columns as a matrix in the smallest type that holds them all; empty cells become NaN."""
-    import pyarrow
-
-    columns = []
-    for name in names:
-        column = table.column(name)
-        if pyarrow.types.is_boolean(column.type):
-            column = column.cast(pyarrow.uint8())
-        elif not (pyarrow.types.is_integer(column.type) or pyarrow.types.is_floating(column.type)):
-            column = column.cast(pyarrow.float64())
-        values = column.to_numpy()  # integers with empty cells become floats
-        columns.append(values.astype(np.float64) if values.dtype == object else values)
-    matrix = np.empty((table.num_rows, len(columns)), np.result_type(*columns))
-    for index, values in enumerate(columns):
-        matrix[:, index] = values
-    return matrix
-
-
 def values_of(table: Any, name: str) -> AnyArray:
     """A column as it is, numbers as numbers and everything else as text."""
     column = table.column(name)
@@ -207,12 +139,110 @@ def values_of(table: Any, name: str) -> AnyArray:
     return np.array(["" if value is None else str(value) for value in column.to_pylist()])
 
 
-def _counts(name: str, column: AnyArray) -> bool:
-    """Whether a column just counts the rows."""
+def _encoding_of_model(options: ReadOptions) -> TableEncoding | None:
+    """How a model encodes tables: as it says, or where it only knows names of columns, as numbers."""
+    if options.table is not None and options.table.columns:
+        return options.table
+    if options.columns is None:
+        return None
+    return TableEncoding(tuple(Column(name, "number") for name in options.columns))
+
+
+def _with_numbers(
+    table: Any, names: Sequence[str], options: ReadOptions, separator: str, told: list[str], problems: list[str]
+) -> Any:
+    """A table of text with its columns of numbers as such; the label too, but ids stay as they are written."""
+    wanted = [name for name in names if name not in options.categories]
+    found = read_numbers(
+        {name: table.column(name) for name in wanted}, options.decimal, options.thousands, separator
+    )  # fmt: skip
+    told += found.notes
+    problems += found.problems
+    columns = dict(found.columns)
+    if options.label is not None and (labels := PLAIN.parse(table.column(options.label))) is not None:
+        columns[options.label] = labels
+    for name, column in columns.items():
+        table = table.set_column(table.column_names.index(name), name, column)
+    return table
+
+
+def _choose_columns(
+    table: Any, names: Sequence[str], source: str, options: ReadOptions, told: list[str], problems: list[str]
+) -> tuple[Column, ...]:
+    """The columns to cluster by."""
+    counting = [name for name in names if name not in {*options.keep, *options.categories} and _counts(table, name)]
+    if counting and len(counting) < len(names):
+        told += [
+            f"left out column {name!r}, as it numbers the rows: --keep {quote(name)} clusters by it all the same, "
+            f"--id {quote(name)} names the rows by it"
+            for name in counting
+        ]
+        names = [name for name in names if name not in counting]
+    if options.drop_non_numeric:
+        left = [
+            name for name in names if not is_numeric(table.schema.field(name).type) and name not in options.categories
+        ]
+        if left:
+            told.append(f"left out {counted(len(left), 'column')} not of numbers: {enumerate_names(left)}")
+        names = [name for name in names if name not in left]
+    plan = plan_columns(table, names, options.categories, options.keep)
+    # Numbers that cannot be read are text to the plan, and told of already.
+    text = [name for name in plan.text if not any(repr(name) in problem for problem in problems)]
+    if text:
+        problems.append(_explain_text(table, text, len(table.column_names)))
+    problems += plan.problems
+    if not plan.columns and not problems:
+        raise DataError(
+            f"{source} has no column of numbers left to cluster by, out of {len(table.column_names)} columns."
+        )
+    told += plan.notes
+    told += _notes_on_values(table, plan)
+    return plan.columns
+
+
+def _notes_on_values(table: Any, plan: Plan) -> list[str]:
+    """Which columns may become the clusters, or name them."""
+    from pyarrow import compute
+
+    few = []
+    for column in plan.columns if table.num_rows >= FEWEST_ROWS else ():
+        number = compute.count_distinct(table.column(column.name)).as_py()
+        if column.kind != "date" and 2 <= number <= FEW_VALUES:
+            few.append(column.name)
+    notes = []
+    if 0 < len(few) < len(plan.columns):
+        which = f"{counted(len(few), 'column')} with few different values may become the clusters"
+        notes.append(f"{which}: {enumerate_names(few)}. --drop leaves a column out")
+    notes += [
+        f"column {column.name!r} is clustered by as any other: if it says which group a row is of, use --label "
+        f"{quote(column.name)}"
+        for column in plan.columns
+        if column.name.strip().lower() in NAMES_OF_GROUPS
+    ]
+    return notes
+
+
+def _counts(table: Any, name: str) -> bool:
+    """Whether a column just counts the rows: by its name and no value twice, or each value one more than the last."""
+    from pyarrow import compute, types
+
+    column = table.column(name)
+    if not types.is_integer(column.type) or column.null_count or len(column) < SEVERAL_ROWS:
+        return False
     if name.strip().lower() in NAMES_OF_ROW_NUMBERS:
-        return True
-    first = np.asarray(column[:10_000], np.float64)
-    return len(first) > 2 and bool(np.all(first[1:] == first[:-1] + 1))
+        return bool(compute.count_distinct(column).as_py() == len(column))
+    values = column.to_numpy()
+    return bool(np.all(values[1:] == values[:-1] + 1))
+
+
+def _explain_text(table: Any, text: list[str], n_columns: int) -> str:
+    """What columns of text are, and what can be done with them."""
+    drops = " ".join(f"--drop {quote(name)}" for name in text)
+    return (
+        f"{len(text)} of {n_columns} columns not of numbers: {_with_examples(table, text)}. Leave them out with "
+        f"{drops} (or all with --drop-non-numeric), encode one with --categories, or name one as --id or --label"
+        f"{_hint(table, text)}"
+    )
 
 
 def _with_examples(table: Any, names: list[str]) -> str:
@@ -226,15 +256,5 @@ def _with_examples(table: Any, names: list[str]) -> str:
 def _hint(table: Any, names: list[str]) -> str:
     """What else may be wrong when numbers are taken for text."""
     values = {str(value) for name in names for value in table.column(name).slice(0, 1000).to_pylist()}
-    if any(re.fullmatch(r"-?\d+,\d+", value) for value in values):
-        return " Numbers with a decimal comma need --decimal ,"
     marks = sorted(values & {"?", "-", "--", ".", "*", "missing", "unknown"})
-    return f" If {marks[0]!r} stands for an empty cell, add --empty {quote(marks[0])}" if marks else ""
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+    return f". If {marks[0]!r} stands for an empty cell, add --empty {quote(marks[0])}" if marks else ""

@@ -86,7 +86,8 @@ def _blame_columns(X: Any, error: Exception) -> None:
         first, value = next(iter(odd.items()))
         raise ValueError(
             f"Only columns of numbers can be clustered. Encode these as numbers, or leave them out: "
-            f"{enumerate_names(list(odd))} ({first!r} holds {value!r})."
+            f"{enumerate_names(list(odd))} ({first!r} holds {value!r}). shade.data.TableEncoder encodes categories and "
+            "dates."
         ) from error
 
 

@@ -23,6 +23,7 @@ from shade._base.parallel import resolve_device, tree_device, usual_torch
 from shade._base.ranks import Ranks, process_group
 from shade._base.validation import Choice, Real, Rule, Whole, check_parameters
 from shade.clustering.clustering import read_data
+from shade.data.encoding import TableEncoding
 from shade.data.row_sources import RowSource
 from shade.data.standardize import Standardizer, choose_standardization
 from shade.density.data_tree import DataTree
@@ -84,7 +85,8 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
     standardize : {"auto", "feature", "global", False}, default="auto"
         "feature": scale each column to mean 0 and deviation 1. "global": one mean and one deviation for all values.
         False: leave the data as it is. "auto": "global" for images and for rows that look like pixels (at least 64
-        columns of uint8, or of values that pile up at both ends of one range), otherwise "feature".
+        columns of uint8, or of values that pile up at both ends of one range), otherwise "feature", with one deviation
+        for all columns that encode one category (0 in every row but for one 1): together they weigh like one column.
     settle : bool, default=True
         Whether the networks finally learn to embed each row at the mean of its ten nearest neighbours. This removes
         noise and makes the gaps between clusters clearer. It is left out if the data has at most three columns or
@@ -190,6 +192,7 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
     sample_shape_: tuple[int, ...]
     standardizer_: Standardizer
     networks_: list[nn.Module]
+    table_encoding_: TableEncoding  # only where the command line read the data from a table
 
     def __init__(
         self,
@@ -308,7 +311,9 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
             )
             self.seed_ = seed
             standardize = choose_standardization(self.standardize, rows, self.sample_shape_)
-            self.standardizer_ = Standardizer.fit(rows, standardize, unit_free=self.density_unit != "data")
+            self.standardizer_ = Standardizer.fit(
+                rows, standardize, unit_free=self.density_unit != "data", one_hot=self.standardize == "auto"
+            )
             names = getattr(self, "feature_names_in_", [f"x{column}" for column in range(self.n_features_in_)])
             warn_of_lonely_rows(self.standardizer_.lonely, names)
             samples = self.standardizer_.apply(rows) if plan.window_rows is None else None

@@ -14,6 +14,7 @@ from shade._base.errors import ModelFileError, told_as
 from shade._base.version import __version__
 from shade.clustering.clustering import Clustering, Shown
 from shade.clustering.selection import FlatClustering
+from shade.data.encoding import TableEncoding
 from shade.data.standardize import Standardizer
 from shade.density.dc_tree import DCTree
 from shade.persistence.model_checks import ESTIMATORS, check_clusters, check_contents, check_points, rule_of
@@ -47,6 +48,8 @@ def contents_of(model: Any) -> ModelContents:
         "rule": {name: _plain(value) for name, value in asdict(clustering.rule).items()},
         "dimension": clustering.dimension,
     }
+    if (encoding := getattr(model, "table_encoding_", None)) is not None:
+        description["table"] = encoding.to_json()
     tensors = {
         f"{member}.{name}": tensor.clone(memory_format=torch.contiguous_format)  # a network may use a layer twice
         for member, network in enumerate(networks)
@@ -109,6 +112,8 @@ def restore(model: Any, contents: ModelContents) -> None:
     model.n_features_in_ = math.prod(description["sample_shape"])
     if description["feature_names"]:
         model.feature_names_in_ = np.array(description["feature_names"], dtype=object)
+    if description.get("table") is not None:
+        model.table_encoding_ = TableEncoding.from_json(description["table"])
     if description["estimator"] == "SHADE":
         _restore_embedding(model, contents)
     outside = np.zeros(len(arrays["embedding"]), np.bool_)

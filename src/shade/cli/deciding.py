@@ -1,0 +1,87 @@
+"""Which columns of a table decide its clusters."""
+
+from __future__ import annotations
+
+from shlex import quote
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from shade._base.arrays import AnyArray
+    from shade.data import Samples
+
+MOST_COLUMNS = 3  # that are named
+MOST_ENTRIES = 1 << 24  # of a table that is looked at; of a larger one every n-th row
+TELLING = 0.3  # mean effect, from 0 to 1, of a column that tells clusters apart
+ALIKE, COMMON = 0.95, 0.9  # share of rows with the value of their cluster; with the most frequent value of all
+
+
+def find_deciding_columns(model: Any, samples: Samples) -> list[str]:
+    """The columns that tell clusters apart most: the largest effects of `explain`, on average over all rows."""
+    import numpy as np
+
+    if not _is_plain_table(samples) or model.n_clusters_ < 2:
+        return []
+    from shade.metrics.explanation import explain_labels
+
+    some = slice(None, None, 1 + samples.rows.size // MOST_ENTRIES)
+    labels = model.labels_[some]
+    effects = np.abs(explain_labels(samples.rows[some], labels, top=1).effects)
+    sizes = np.bincount(labels[labels >= 0])
+    strengths: dict[str, float] = {}
+    for name, strength in zip(_columns_of(samples), (sizes @ effects / sizes.sum()).tolist(), strict=True):
+        strengths[name] = max(strengths.get(name, 0.0), strength)  # a category has several features
+    found = sorted((name for name in strengths if strengths[name] >= TELLING), key=lambda name: -strengths[name])
+    return found[:MOST_COLUMNS]
+
+
+def explain_followed_columns(model: Any, samples: Samples) -> str | None:
+    """A note on columns with few values that the clusters repeat, if there are any."""
+    if not _is_plain_table(samples) or model.n_clusters_ < 2:
+        return None
+    from shade.data.tables import FEW_VALUES
+
+    followed = [name for name, values in _values(samples) if _is_followed(values, model.labels_, FEW_VALUES)]
+    if not followed:
+        return None
+    names = ", ".join(map(repr, followed))
+    drops = " ".join(f"--drop {quote(name)}" for name in followed)
+    return (
+        f"note: the clusters follow the values of {names}: nearly all rows of a cluster have the same value. To find "
+        f"what else there is, fit without: {drops}"
+    )
+
+
+def _is_plain_table(samples: Samples) -> bool:
+    return samples.in_memory and samples.feature_names is not None and samples.encoding is not None
+
+
+def _columns_of(samples: Samples) -> list[str]:
+    """The column of each feature."""
+    columns = [] if samples.encoding is None else samples.encoding.columns
+    names = [column.name for column in columns for _ in column.features]
+    return names + list(samples.feature_names or ())[len(names) :]
+
+
+def _values(samples: Samples) -> list[tuple[str, AnyArray]]:
+    """The values of each column; a category as the number of its feature."""
+    if samples.encoding is None:
+        return []
+    pairs = zip(samples.encoding.columns, samples.encoding.places, strict=True)
+    return [
+        (column.name, samples.rows[:, start] if stop == start + 1 else samples.rows[:, start:stop].argmax(axis=1))
+        for column, (start, stop) in pairs
+    ]
+
+
+def _is_followed(values: AnyArray, labels: AnyArray, most: int) -> bool:
+    """Whether nearly all rows of each cluster have one value, which is not that of nearly all rows anyway."""
+    import numpy as np
+
+    kinds, codes = np.unique(values[labels >= 0], return_inverse=True)
+    if not 2 <= len(kinds) <= most:
+        return False
+    clusters = labels[labels >= 0]
+    counts = np.zeros((clusters.max() + 1, len(kinds)), np.int64)
+    np.add.at(counts, (clusters, codes), 1)
+    total = len(clusters)
+    return bool(counts.max(axis=1).sum() >= ALIKE * total and counts.sum(axis=0).max() < COMMON * total)

@@ -1,0 +1,131 @@
+"""Missing values: refused, dropped with their row or column, or filled from similar rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import compress
+
+import numpy as np
+
+from shade._base.arrays import AnyArray, BoolArray, IntArray, row_slices
+from shade._base.errors import DataError
+from shade._base.memory import check_room
+from shade.data.encoding import TableEncoding
+from shade.data.filler import Filler
+from shade.data.samples import FILLS, MISSING, ReadOptions, Samples, counted, enumerate_names
+
+
+def resolve_missing(samples: Samples, options: ReadOptions) -> Samples:
+    """Refuse, fill or drop NaN and infinity, as the option or the model says.
+
+    Rows that are read when they are used are checked then, unless they are to be mended, which takes all of them.
+    """
+    known = None if options.table is None else options.table.filler
+    missing = known.kind if known is not None and options.missing == "refuse" else options.missing
+    if missing == "refuse" and (samples.rows.dtype.kind != "f" or not samples.in_memory):
+        return samples
+    if not samples.in_memory:
+        what = f"Mending {samples.source} with --missing {missing}"
+        check_room(2 * samples.rows.nbytes, options.memory, what, "Give more, or mend the file before.")
+    samples = samples.load()
+    bad_rows, bad_columns = _count_missing(samples.rows.reshape(len(samples), -1))
+    if missing in FILLS and samples.rows.ndim == 2:
+        return _fill(samples, bad_rows, bad_columns, missing, known)
+    if not bad_rows.any():
+        return samples
+    if missing == "refuse":
+        raise DataError(f"{samples.source} {describe_missing(samples, options)}.")
+    if missing == "drop-rows":
+        if bad_rows.all():
+            raise DataError(f"Every row of {samples.source} lacks a value: drop-rows leaves none. Try drop-columns.")
+        return samples.keep_rows(~bad_rows).with_note(
+            f"left out {counted(int(bad_rows.sum()), 'row')} with missing values"
+        )
+    if samples.rows.ndim > 2:
+        places = _places(samples, bad_rows, bad_columns)
+        raise DataError(f"{samples.source} lacks {places}. For images, --missing takes drop-rows only.")
+    return _drop_columns(samples, bad_columns > 0)
+
+
+def describe_missing(samples: Samples, options: ReadOptions) -> str:
+    """What is missing and what can be done about it; empty if nothing is."""
+    rows = samples.rows.reshape(len(samples), -1)
+    bad_rows, bad_columns = _count_missing(rows)
+    if not bad_rows.any():
+        return ""
+    of_model = options.columns is not None
+    remedies = ["drop-rows"] if samples.rows.ndim > 2 else ["mean", "drop-rows"] if of_model else list(MISSING[1:])
+    names = _names(samples)
+    counts = bad_columns[_first_features(samples)]
+    worst = np.argsort(-counts, kind="stable")[: min(3, np.count_nonzero(counts))]
+    shown = "" if names is None else ", most in " + ", ".join(f"{names[place]!r} ({counts[place]})" for place in worst)
+    return (
+        f"lacks {_places(samples, bad_rows, bad_columns)} (empty, NaN or infinite){shown}. Choose what to do with "
+        f"them: {' or '.join(f'--missing {remedy}' for remedy in remedies)}"
+    )
+
+
+def _first_features(samples: Samples) -> IntArray:
+    """The first feature of each column; an empty cell makes all features of its column NaN."""
+    if samples.encoding is None:
+        return np.arange(samples.rows.reshape(len(samples), -1).shape[1])
+    return np.array([start for start, _ in samples.encoding.places], np.int64)
+
+
+def _names(samples: Samples) -> list[str] | None:
+    """The names of the columns as they were read."""
+    if samples.encoding is not None:
+        return [column.name for column in samples.encoding.columns]
+    return None if samples.feature_names is None else list(samples.feature_names)
+
+
+def _places(samples: Samples, bad_rows: BoolArray, bad_columns: IntArray) -> str:
+    counts = bad_columns[_first_features(samples)]
+    of_all = f"{np.count_nonzero(bad_rows)} of {len(bad_rows)} rows and {np.count_nonzero(counts)} of {len(counts)}"
+    return f"{counted(int(counts.sum()), 'value')} in {of_all} columns"
+
+
+def _count_missing(flat: AnyArray) -> tuple[BoolArray, IntArray]:
+    """Which rows lack a value, and how many values each column lacks; in slices, as the rows may lie on disk."""
+    bad_rows, bad_columns = np.zeros(len(flat), np.bool_), np.zeros(flat.shape[1], np.int64)
+    for rows in row_slices(flat):
+        bad = ~np.isfinite(flat[rows])
+        bad_rows[rows] = bad.any(axis=1)
+        bad_columns += bad.sum(axis=0)
+    return bad_rows, bad_columns
+
+
+def _drop_columns(samples: Samples, dropped: BoolArray) -> Samples:
+    if dropped.all():
+        raise DataError(f"Every column of {samples.source} lacks a value: drop-columns leaves none. Try mean.")
+    names, encoding, found = _names(samples), samples.encoding, dropped[_first_features(samples)]
+    note = f"left out {counted(int(found.sum()), 'column')} with missing values"
+    if names is not None:
+        note += f": {enumerate_names(list(compress(names, found)))}"
+    if encoding is not None:
+        encoding = replace(encoding, columns=tuple(compress(encoding.columns, ~found)))
+    features = None if samples.feature_names is None else tuple(compress(samples.feature_names, ~dropped))
+    kept = samples.rows[:, ~dropped]
+    return replace(samples, rows=kept, feature_names=features, encoding=encoding).with_note(note)
+
+
+def _fill(samples: Samples, bad_rows: BoolArray, bad_columns: IntArray, kind: str, known: Filler | None) -> Samples:
+    """Fill what is missing, by what a model knows or by what is found in these rows."""
+    hopeless = bad_columns == len(samples)
+    if known is None and hopeless.any():
+        names = samples.feature_names or tuple(map(str, range(len(hopeless))))
+        which = enumerate_names(list(compress(names, hopeless)))
+        raise DataError(f"{samples.source} has columns without any value, so without a {kind}: {which}. --drop them.")
+    firsts, columns = _first_features(samples).tolist(), _names(samples)
+    flagged = [first for first in firsts if bad_columns[first]] if kind == "indicator" else []
+    filler = known or Filler.fit(samples.rows, kind, flagged)
+    encoding, features = samples.encoding or TableEncoding(), samples.feature_names
+    if features is not None and columns is not None:
+        features += tuple(f"{columns[firsts.index(column)]} is missing" for column in filler.flagged)
+    rows = filler.fill(samples.rows, encoding.exclusive)
+    filled = replace(samples, rows=rows, feature_names=features, encoding=replace(encoding, filler=filler))
+    if not bad_rows.any():
+        return filled
+    what = "mean" if filler.kind == "mean" else "median"
+    note = f"filled {_places(samples, bad_rows, bad_columns)} with the {what} of similar rows"
+    return filled.with_note(note)

@@ -1,0 +1,244 @@
+"""Numbers written as text: which mark is the decimal point, and which one separates thousands.
+
+A number is never read by a guess. "4,733" is 4733 to some and 4.733 to others, so all numbers of a table are looked at
+together: if more than one way of reading them is possible, and the values differ, the table is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+SPACES = " \u00a0\u2009\u202f"
+APOSTROPHES = "'\u2019"
+MARKS = rf".,{APOSTROPHES}{SPACES}"
+WORDS = r"(?i:[-+]?inf(inity)?|nan)"
+NUMBER_LIKE = rf"^([-+]?[\d{MARKS}]*\d[\d{MARKS}]*([eE][-+]?\d+)?|{WORDS})$"
+IN_THOUSANDS = r"^[-+]?([1-9]\d{0,2}(\.\d{3})+|\d{1,3})$"  # may be read with a point that separates thousands
+HEAD = 1000  # cells that are looked at first; they settle most questions
+
+
+@dataclass(frozen=True)
+class Notation:
+    """A way to write numbers."""
+
+    decimal: str = "."
+    thousands: str = ""  # each of these characters separates thousands
+
+    @property
+    def pattern(self) -> str:
+        """What numbers look like, as a regular expression."""
+        point = re.escape(self.decimal)
+        grouped = rf"[1-9]\d{{0,2}}([{self.thousands}]\d{{3}})+|" if self.thousands else ""
+        return rf"^([-+]?(({grouped}\d+)({point}\d*)?|{point}\d+)([eE][-+]?\d+)?|{WORDS})$"
+
+    def parse(self, column: Any) -> Any | None:
+        """The numbers of a column of text, or None if some cell is none."""
+        from pyarrow import compute
+
+        if not _all_match(column.slice(0, HEAD), self.pattern):
+            return None
+        found = _cast(column) if self == PLAIN else None
+        if found is not None or not _all_match(column, self.pattern):
+            return found
+        if self.thousands:
+            column = compute.replace_substring_regex(column, f"[{self.thousands}]", "")
+        if self.decimal != ".":
+            column = compute.replace_substring(column, self.decimal, ".")
+        return _cast(compute.replace_substring_regex(column, r"^\+", ""))
+
+
+def _cast(column: Any) -> Any | None:
+    """Text as whole numbers if all cells are, else as numbers; None if some cell is none."""
+    import pyarrow
+
+    for kind in (pyarrow.int64(), pyarrow.float64()):
+        try:
+            return column.cast(kind)
+        except pyarrow.ArrowInvalid:
+            continue
+    return None
+
+
+PLAIN = Notation()
+NOTATIONS = tuple(
+    Notation(decimal, thousands)
+    for thousands in ("", ",", ".", SPACES, APOSTROPHES)
+    for decimal in (".", ",")
+    if decimal != thousands
+)
+
+
+@dataclass(frozen=True)
+class ReadNumbers:
+    """Columns of text that are numbers, as numbers; what a user should know; and why others cannot be read."""
+
+    columns: Mapping[str, Any]
+    notes: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+def read_numbers(
+    columns: Mapping[str, Any], decimal: str | None = None, thousands: str | None = None, separator: str = ","
+) -> ReadNumbers:
+    """Read the columns of text that hold numbers, all by the same notation.
+
+    Parameters
+    ----------
+    columns : mapping of str to pyarrow.ChunkedArray
+        Text without blanks around it; empty cells are null.
+    decimal, thousands : str, optional
+        What a user said of the notation.
+    separator : str, default=","
+        What separates columns, if there are several: a comma that does so is hardly a decimal comma.
+    """
+    plain = {name: found for name, column in columns.items() if (found := PLAIN.parse(column)) is not None}
+    odd = [name for name, column in columns.items() if name not in plain and _all_match(column, NUMBER_LIKE)]
+    dotted = [name for name in plain if _has_point(columns[name])]
+    if not odd and decimal is None and thousands is None:
+        unclear = _unclear_points(columns, dotted, separator)
+        problem = () if unclear is None else (_ask(unclear, columns[unclear], separator, "."),)
+        return ReadNumbers(plain, problems=problem)
+    allowed = [found for found in NOTATIONS if _agrees(found, decimal, thousands)]
+    mixed: list[str] = []
+    wrong: list[str] = []
+    for name in odd:
+        if all(notation.parse(columns[name]) is None for notation in allowed):
+            (mixed if _each_is_number(columns[name], allowed) else wrong).append(name)
+    odd = [name for name in odd if name not in {*mixed, *wrong}]
+    problems = [_tell_mixed(name, columns[name], allowed) for name in mixed]
+    readings = _distinct_readings({name: columns[name] for name in (*odd, *dotted)}, allowed)
+    if len(readings) == 1:
+        notation, read = readings[0]
+        return ReadNumbers({**plain, **read}, _tell(notation, columns, read), tuple(problems))
+    if readings:
+        first = next(name for name in _read_differently(readings))
+        problems.append(_ask(first, columns[first], separator, ","))
+    else:
+        problems.append(_tell_conflict((*odd, *dotted), columns))
+    return ReadNumbers({name: found for name, found in plain.items() if name not in dotted}, (), tuple(problems))
+
+
+def _read_differently(readings: Sequence[tuple[Notation, Mapping[str, Any]]]) -> Iterable[str]:
+    """The columns that have other values in one reading than in another."""
+    (_, first), *others = readings
+    return (name for name in first if any(not _same(first[name], other[name]) for _, other in others))
+
+
+def _agrees(notation: Notation, decimal: str | None, thousands: str | None) -> bool:
+    """Whether a notation is one that the user allows."""
+    grouped = thousands is None or (bool(thousands) == bool(notation.thousands) and thousands in notation.thousands)
+    return grouped and decimal in (None, notation.decimal)
+
+
+def _distinct_readings(
+    columns: Mapping[str, Any], allowed: Sequence[Notation]
+) -> list[tuple[Notation, dict[str, Any]]]:
+    """The notations in which all columns are numbers, but only the first of those with the same values."""
+    readings: list[tuple[Notation, dict[str, Any]]] = []
+    for notation in allowed:
+        read = {}
+        for name, column in columns.items():
+            found = notation.parse(column)
+            if found is None:
+                break
+            read[name] = found
+        else:
+            if not any(all(_same(read[name], other[name]) for name in read) for _, other in readings):
+                readings.append((notation, read))
+    return readings
+
+
+def _unclear_points(columns: Mapping[str, Any], dotted: Sequence[str], separator: str) -> str | None:
+    """A column with points that may separate thousands, if nothing in the table shows that they are decimal points.
+
+    Where commas separate columns, "1.234" is a decimal number unless other cells have no point at all.
+    """
+    if not dotted or not all(_all_match(columns[name], IN_THOUSANDS) for name in dotted):
+        return None
+    return next((name for name in dotted if separator != "," or not _all_match(columns[name], r"\.")), None)
+
+
+def _ask(name: str, column: Any, separator: str, mark: str) -> str:
+    """The two readings of a number, and the option for each of them."""
+    example = _find(column, rf"\d{re.escape(mark)}\d{{3}}$")
+    whole, part = example.replace(mark, ""), example.replace(mark, ".")
+    how = f"if the {_NAMES[mark]} separates thousands, add --thousands '{mark}'"
+    if mark != separator:
+        how += f"; if it is the decimal {_NAMES[mark]}, add --decimal '{mark}'"
+    return f"{example!r} in column {name!r} may be the number {whole} or {part} ({how})"
+
+
+def _tell(notation: Notation, columns: Mapping[str, Any], read: Mapping[str, Any]) -> tuple[str, ...]:
+    """How numbers were read, with an example, unless they are written as programs write them."""
+    marks = notation.thousands + notation.decimal.replace(".", "")
+    if not marks:
+        return ()
+    places = ((name, _first_place(columns[name], f"[{marks}]")) for name in read)
+    found = next(((name, place) for name, place in places if place is not None), None)
+    if found is None:
+        return ()
+    name, place = found
+    separated = f"{_NAMES[notation.thousands[0]]}s separate thousands" if notation.thousands else ""
+    point = "the decimal point is a comma" if notation.decimal == "," else ""
+    how = " and ".join(part for part in (point, separated) if part)
+    return (f"in numbers {how}: {columns[name][place].as_py()!r} in {name!r} is {read[name][place].as_py()}",)
+
+
+def _tell_mixed(name: str, column: Any, allowed: Sequence[Notation]) -> str:
+    """A cell that is read one way only, and one that cannot be read so."""
+    cells = sorted(column.drop_null().unique().to_pylist(), key=lambda cell: sum(mark in MARKS for mark in cell))
+    marked = cells[-1]  # as many marks as there are
+    fits = next(found for found in allowed if re.match(found.pattern, marked))
+    other = next((cell for cell in reversed(cells) if not re.match(fits.pattern, cell)), cells[0])
+    return f"column {name!r} has numbers written in two ways, such as {marked!r} and {other!r}: write all in one way"
+
+
+def _tell_conflict(names: Sequence[str], columns: Mapping[str, Any]) -> str:
+    """Columns that cannot be read by one notation."""
+    shown = " and ".join(f"{_find(columns[name], '[.,]')!r} in {name!r}" for name in (names[0], names[-1]))
+    return f"numbers are written in two ways, such as {shown}: write all in one way, or leave one out with --drop"
+
+
+def _each_is_number(column: Any, allowed: Sequence[Notation]) -> bool:
+    cells = column.drop_null().unique()
+    return all(any(re.match(found.pattern, cell) for found in allowed) for cell in cells.to_pylist())
+
+
+def _all_match(column: Any, pattern: str) -> bool:
+    """Whether all cells that are not empty match; most columns that do not are told by their first cells."""
+    from pyarrow import compute
+
+    parts = (column.slice(0, HEAD), column.slice(HEAD))
+    return all(compute.all(compute.match_substring_regex(part, pattern), min_count=0).as_py() for part in parts)
+
+
+def _has_point(column: Any) -> bool:
+    from pyarrow import compute
+
+    return bool(compute.any(compute.match_substring(column, "."), min_count=0).as_py())
+
+
+def _first_place(column: Any, pattern: str) -> int | None:
+    from pyarrow import compute
+
+    place = compute.index(compute.match_substring_regex(column, pattern), True).as_py()
+    return None if place < 0 else int(place)
+
+
+def _find(column: Any, pattern: str) -> str:
+    """The first cell that matches, or the first one."""
+    place = _first_place(column, pattern)
+    return str(column[place].as_py() if place is not None else column.drop_null()[0].as_py())
+
+
+def _same(one: Any, other: Any) -> bool:
+    import pyarrow
+
+    kind = pyarrow.float64()
+    return bool(one.cast(kind, safe=False).fill_null(0).equals(other.cast(kind, safe=False).fill_null(0)))
+
+
+_NAMES = {",": "comma", ".": "point", SPACES[0]: "space", APOSTROPHES[0]: "apostrophe"}

@@ -1,0 +1,163 @@
+"""Tables of text: csv and tsv, packed or not, and from standard input."""
+
+from __future__ import annotations
+
+import csv as lines
+import gzip
+import io
+import re
+import sys
+import zipfile
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from shade._base.errors import DataError, told_as
+from shade._base.memory import check_room
+from shade.data.samples import ReadOptions, counted
+from shade.data.tables import RawTable
+
+STANDARD_INPUT = Path("-")
+DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+ESCAPED = {"\\t": "\t", "tab": "\t"}  # as people write a tab on a command line
+TABBED = {".tsv", ".tab"}
+QUOTED = re.compile('"[^"]*"')
+PACKED = {".gz": "gzip", ".bz2": "bz2"}
+GZIPPED = b"\x1f\x8b"
+HEAD_BYTES = 1 << 20
+BYTES_A_CELL = 32  # beside the text, while a csv is read and made a matrix; 19 to 29 were measured
+
+
+def read_text(path: Path, options: ReadOptions) -> RawTable:
+    """Read the cells of a csv or tsv as text, without blanks around them; the path "-" is standard input."""
+    import pyarrow
+
+    source = "standard input" if path == STANDARD_INPUT else str(path)
+    errors = (pyarrow.ArrowException, OSError, LookupError, ValueError, TypeError, EOFError, zipfile.BadZipFile)
+    with told_as(DataError, f"{source} cannot be read as a table", *errors):
+        text = _open_text(path, options)
+        first, delimiter, notes = text.first, options.delimiter, []
+        if not first.strip():
+            raise DataError(f"{source} is empty.")
+        bare = QUOTED.sub("", first)
+        delimiter = ESCAPED.get(delimiter or "", delimiter)
+        if delimiter is None:
+            delimiter = max(DELIMITERS, key=bare.count) if any(map(bare.count, DELIMITERS)) else ","
+            if "\t" in bare and not TABBED.isdisjoint(path.suffixes):
+                delimiter = "\t"
+            if delimiter in ";|" or (delimiter == "\t" and path == STANDARD_INPUT):
+                notes.append(f"columns are separated by {DELIMITERS[delimiter]}")
+        if options.header is None and all(_is_number(cell.strip().strip('"')) for cell in first.split(delimiter)):
+            raise DataError(
+                f"The first line of {source} holds numbers only: say whether it is a row (--no-header) or names "
+                "(--header)."
+            )
+        columns = 1 + bare.count(delimiter)
+        what = f"Reading {source}, by its size some {text.n_lines:,} rows of {counted(columns, 'column')},"
+        remedy = "Give more, or write it as parquet, of which rows can be read as they are needed."
+        check_room(text.n_bytes + text.n_lines * columns * BYTES_A_CELL, options.memory, what, remedy)
+        return RawTable(_parse(text, delimiter, source, options), delimiter if columns > 1 else "", tuple(notes))
+
+
+def _parse(text: OpenText, delimiter: str, source: str, options: ReadOptions) -> Any:
+    import pyarrow
+    from pyarrow import csv
+
+    names = next(lines.reader([text.first], delimiter=delimiter))
+    if options.header is False:
+        names = [f"f{place}" for place in range(len(names))]
+    try:
+        table = csv.read_csv(
+            text.stream,
+            csv.ReadOptions(autogenerate_column_names=options.header is False, encoding=options.encoding),
+            csv.ParseOptions(delimiter=delimiter),
+            csv.ConvertOptions(
+                column_types=dict.fromkeys(names, pyarrow.string()),
+                null_values=[*csv.ConvertOptions().null_values, *options.empty],
+                strings_can_be_null=True,
+            ),
+        )
+        _ = table.column_names  # names that are not of the encoding raise when they are read
+    except (UnicodeError, pyarrow.ArrowInvalid) as error:
+        if isinstance(error, UnicodeError) or "UTF8" in str(error):
+            named = "name it, for example with --encoding latin1"
+            raise DataError(f"{source} holds text of another encoding: {named}.") from None
+        raise
+    # A name over several lines is not known before, and its column has a type.
+    return pyarrow.table([_trim(cells, options.empty) for cells in table.columns], names=table.column_names)
+
+
+def _trim(cells: Any, empty: Collection[str]) -> Any:
+    """Cells of text without blanks around them; what is empty then is null."""
+    import pyarrow
+    from pyarrow import compute
+
+    cells = cells.cast(pyarrow.string())
+    trimmed = compute.utf8_trim_whitespace(cells)
+    if trimmed.equals(cells):
+        return cells
+    return compute.if_else(compute.is_in(trimmed, pyarrow.array(["", *empty], pyarrow.string())), None, trimmed)
+
+
+@dataclass(frozen=True)
+class OpenText:
+    """What pyarrow reads from, its first line that is not empty, and about how many bytes and lines it has."""
+
+    stream: Any
+    first: str
+    n_bytes: float
+    n_lines: int
+
+
+def _open_text(path: Path, options: ReadOptions) -> OpenText:
+    import pyarrow
+
+    if path == STANDARD_INPUT:
+        # One byte more than may be taken is enough to be refused.
+        most = -1 if options.memory is None else options.memory + 1
+        given = sys.stdin.buffer.read(most)
+        if given.startswith(GZIPPED):
+            with gzip.open(io.BytesIO(given)) as file:
+                given = file.read(most)
+        stream: Any = io.BytesIO(given)
+        head, share = given[:HEAD_BYTES], HEAD_BYTES / max(1, len(given))
+    elif path.suffix.lower() == ".zip":
+        with zipfile.ZipFile(path) as archive:
+            member = table_in_zip(archive)
+            size = archive.getinfo(member).file_size
+            what, remedy = f"Unpacking {path}", "Give more, or write it as parquet."
+            check_room(size, options.memory, what, remedy)
+            stream = io.BytesIO(archive.read(member))
+        head, share = stream.getvalue()[:HEAD_BYTES], HEAD_BYTES / max(1, size)
+    else:
+        stream = str(path)
+        with pyarrow.OSFile(stream) as file, pyarrow.input_stream(file, PACKED.get(path.suffix.lower())) as unpacked:
+            head = bytes(unpacked.read(HEAD_BYTES))
+            share = file.tell() / path.stat().st_size  # a packed file is taken to be packed alike all through
+    parts = max(1.0, 1 / share)
+    lines = head.decode(options.encoding, "replace").lstrip("\ufeff").split("\n")
+    first = next((line for line in lines if line.strip("\r")), "").strip("\r")
+    return OpenText(stream, first, len(head) * parts, round(head.count(b"\n") * parts))
+
+
+def table_in_zip(archive: zipfile.ZipFile) -> str:
+    """The one table of text in a zip; an error tells if there is none, or several."""
+    found = [
+        name
+        for name in archive.namelist()
+        if Path(name).suffix.lower() in {".csv", ".txt", *TABBED} and not name.startswith("__MACOSX/")
+    ]
+    if len(found) != 1:
+        raise DataError(
+            f"{archive.filename} holds {counted(len(found), 'table')}. Unpack it and give one of its files."
+        )
+    return found[0]
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
