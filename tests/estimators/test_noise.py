@@ -9,6 +9,7 @@ from sklearn.metrics import adjusted_rand_score
 import shade
 from shade import SHADE, DCTreeClustering
 from shade._base.errors import ShadeWarning
+from shade.data.standardize import choose_standardization
 from tests.clustering.test_background import groups_and_noise
 
 QUICK = {"epochs": 10, "network": (64, 32), "random_state": 0}
@@ -136,6 +137,18 @@ def test_images_and_rows_of_pixels_share_one_deviation() -> None:
     with_contrast = np.clip(2.0 * as_floats - 128.0, 0.0, 255.0) / 255.0  # many black and white
     for X, columns in ((as_floats, 64), (scaled, 64), (with_contrast, 1), (with_contrast[:, :63], 63)):
         assert len(SHADE(**quick).fit(X).standardizer_.scale) == columns
+
+
+def test_rows_of_one_length_share_one_deviation() -> None:
+    random = np.random.default_rng(0)
+    counts = random.poisson(0.3, (80, 70)).astype(float)
+    lengths = np.linalg.norm(counts, axis=1, keepdims=True)
+    unit = np.divide(counts, lengths, where=lengths > 0, out=np.zeros_like(counts))
+    unit[3] = 0.0  # a text without any known word
+    longer = unit.copy()
+    longer[5] *= 1.1
+    for X, single in ((unit, True), (5.0 * unit.astype(np.float16), True), (counts, False), (longer, False)):
+        assert (choose_standardization("auto", X, X.shape[1:]) == "global") == single
 
 
 def test_the_tree_of_all_data_is_left_out_where_it_would_take_too_long(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,20 +14,22 @@ SLICE_ENTRIES = 1 << 22  # sums are taken over; another number rounds them other
 PIECE_ENTRIES = 1 << 20  # handled at a time where nothing is summed up: little memory, and quick in the cache
 FEWEST_PIXELS = 64  # of a row that may be an image
 LONELY_SHARE, LONELY_ROWS = 0.5, 50  # of the variance of a column that one row holds, of at least so many
+SAME_LENGTH = 1e-3  # relative: rows that were scaled to one length and stored in half precision
 PILED_SHARE = 1 / 3  # of the pixels that are black in some images and white in others; corners hardly ever are
 
 
 def choose_standardization(standardize: str | bool, rows: Any, sample_shape: tuple[int, ...]) -> str | bool:
-    """What "auto" is for these rows, of samples with this shape: "global" for images, else "feature"."""
+    """What "auto" is for these rows, of samples with this shape: "global" for one unit, else "feature"."""
     if standardize != "auto":
         return standardize
     return "global" if len(sample_shape) > 1 or _share_a_unit(rows) else "feature"
 
 
 def _share_a_unit(rows: Any) -> bool:
-    """Whether many columns have one unit, as pixels do: bytes, or values that pile up at both ends of one range.
+    """Whether many columns have one unit: bytes, values that pile up at both ends of one range, or rows of one length.
 
-    A column that was scaled to a range has one row at each end, as a rule, and others in between.
+    The first two are pixels: a column that was scaled to a range has one row at each end, as a rule, and others in
+    between. The last are TF-IDF and other embeddings, in which the scale of a column says how much it counts.
     """
     columns = rows.shape[1]
     if columns < FEWEST_PIXELS:
@@ -36,11 +38,15 @@ def _share_a_unit(rows: Any) -> bool:
         return True
     low, at_low = np.full(columns, np.inf), np.zeros(columns, np.int64)
     high, at_high = np.full(columns, -np.inf), np.zeros(columns, np.int64)
+    shortest, longest = np.inf, 0.0
     for part in _parts(rows, PIECE_ENTRIES):
+        lengths = np.linalg.norm(part, axis=1)
+        lengths = lengths[lengths > 0]  # a text without any known word has no length
+        shortest, longest = min(shortest, lengths.min(initial=np.inf)), max(longest, lengths.max(initial=0.0))
         low, at_low = _join_ends(low, at_low, part, np.minimum)
         high, at_high = _join_ends(high, at_high, part, np.maximum)
     piled = (low == low.min()) & (at_low > 1) & (high == high.max()) & (at_high > 1)
-    return bool(np.mean(piled) > PILED_SHARE)
+    return bool(np.mean(piled) > PILED_SHARE or 0 < longest <= (1 + SAME_LENGTH) * shortest)
 
 
 def _join_ends(end: FloatArray, count: IntArray, part: FloatArray, farther: np.ufunc) -> tuple[FloatArray, IntArray]:
