@@ -147,7 +147,7 @@ def test_rows_of_one_length_share_one_deviation() -> None:
     unit[3] = 0.0  # a text without any known word
     longer = unit.copy()
     longer[5] *= 1.1
-    for X, single in ((unit, True), (5.0 * unit.astype(np.float16), True), (counts, False), (longer, False)):
+    for X, single in ((unit, True), (5.0 * unit.astype(np.float32), True), (counts, False), (longer, False)):
         assert (choose_standardization("auto", X, X.shape[1:]) == "global") == single
 
 

@@ -14,7 +14,7 @@ SLICE_ENTRIES = 1 << 22  # sums are taken over; another number rounds them other
 PIECE_ENTRIES = 1 << 20  # handled at a time where nothing is summed up: little memory, and quick in the cache
 FEWEST_PIXELS = 64  # of a row that may be an image
 LONELY_SHARE, LONELY_ROWS = 0.5, 50  # of the variance of a column that one row holds, of at least so many
-SAME_LENGTH = 1e-3  # relative: rows that were scaled to one length and stored in half precision
+SAME_LENGTH = 1e-3  # relative: rows that were scaled to one length, and rounded
 PILED_SHARE = 1 / 3  # of the pixels that are black in some images and white in others; corners hardly ever are
 
 
