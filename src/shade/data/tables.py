@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -16,6 +17,7 @@ import numpy as np
 from shade._base.arrays import AnyArray
 from shade._base.errors import DataError, told_as
 from shade._base.memory import check_room
+from shade._base.validation import LARGEST_WHOLE, check_whole_numbers
 from shade.data.samples import ReadOptions, Samples, counted, enumerate_names
 
 STANDARD_INPUT = Path("-")
@@ -59,12 +61,18 @@ def read_text(path: Path, options: ReadOptions) -> Samples:
         check_room(text.n_bytes + text.n_lines * columns * BYTES_A_CELL, options.memory, what, remedy)
         empty = [*csv.ConvertOptions().null_values, *options.empty]
         try:
-            table = csv.read_csv(
+            read = partial(
+                csv.read_csv,
                 text.stream,
                 csv.ReadOptions(autogenerate_column_names=options.header is False, encoding=options.encoding),
                 csv.ParseOptions(delimiter=delimiter),
-                csv.ConvertOptions(decimal_point=options.decimal, null_values=empty),
             )
+            table = read(csv.ConvertOptions(decimal_point=options.decimal, null_values=empty))
+            if far := _far_columns(table):  # read again as text, which tells integers from fractions
+                kinds = dict.fromkeys(far, pyarrow.string())
+                if path == STANDARD_INPUT:
+                    text.stream.seek(0)
+                table = _as_text(table, read(csv.ConvertOptions(column_types=kinds, include_columns=far)))
             # Names that are not of the encoding raise when they are read, cells stay bytes.
             decoded = bool(table.column_names) and not any(map(types.is_binary, table.schema.types))
         except UnicodeError:
@@ -72,6 +80,24 @@ def read_text(path: Path, options: ReadOptions) -> Samples:
         if not decoded:
             raise DataError(f"{source} holds text of another encoding: name it, for example with --encoding latin1.")
     return samples_of_table(table, source, options, notes)
+
+
+def _far_columns(table: Any) -> list[str]:
+    """Columns of floats that may have been integers beyond those that floats can tell apart."""
+    from pyarrow import compute, types
+
+    floats = [index for index, field in enumerate(table.schema) if types.is_floating(field.type)]
+    ends = {table.column_names[index]: compute.min_max(table.column(index)).as_py().values() for index in floats}
+    return [name for name, found in ends.items() if max(abs(end or 0.0) for end in found) >= LARGEST_WHOLE]
+
+
+def _as_text(table: Any, texts: Any) -> Any:
+    """The table with columns as text where a float is another number than the integer that the file has."""
+    for name in texts.column_names:
+        whole = (value for value in texts.column(name).to_pylist() if value and re.fullmatch(r"[+-]?\d+", value))
+        if any(int(value) != int(float(value)) for value in whole):
+            table = table.set_column(table.column_names.index(name), name, texts.column(name))
+    return table
 
 
 @dataclass(frozen=True)
@@ -187,6 +213,8 @@ def to_matrix(table: Any, names: list[str]) -> AnyArray:
     columns = []
     for name in names:
         column = table.column(name)
+        if pyarrow.types.is_integer(column.type):
+            check_whole_numbers(column.drop_null().to_numpy(), f"Column {name!r}")
         if pyarrow.types.is_boolean(column.type):
             column = column.cast(pyarrow.uint8())
         elif not (pyarrow.types.is_integer(column.type) or pyarrow.types.is_floating(column.type)):

@@ -12,7 +12,7 @@ from shade._base.arrays import FloatArray, IntArray
 from shade._base.errors import ShadeWarning
 from shade._base.parallel import run_chunks
 from shade._base.ranks import ALONE, Ranks
-from shade._base.validation import check_choice, check_min_samples, check_points
+from shade._base.validation import check_choice, check_extent, check_min_samples, check_points
 from shade._kernels import boruvka, prim
 from shade.density.search import AllPairs, KDTree, ProductBlocks, choose_algorithm
 
@@ -78,6 +78,7 @@ def minimum_spanning_tree(
     [1.0, 2.0, 4.0]
     """
     points = check_points(X)
+    check_extent(points)
     check_min_samples(min_samples, len(points), smallest=1)
     check_choice("algorithm", algorithm, ALGORITHMS)
     if algorithm == "auto" and device.startswith("cuda") and len(points) >= WORTH_A_DEVICE:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,8 +41,16 @@ def check_samples(model: SHADE, X: Any, *, reset: bool) -> Any:
     return rows
 
 
-def check_rows(estimator: Any, X: object, *, reset: bool) -> AnyArray:
+def check_rows(estimator: Any, X: Any, *, reset: bool) -> AnyArray:
     """Check rows as scikit-learn does, with our words for what is not a number."""
+    if hasattr(X, "dtypes") and hasattr(X, "iloc"):
+        for position, name in enumerate(X.columns):
+            validation.check_whole_numbers(X.iloc[:, position].to_numpy(), f"Column {str(name)!r}")
+    elif isinstance(X, list | tuple):
+        with suppress(ValueError):  # where rows have unequal lengths, which is told below
+            X = np.asarray(X)
+    if isinstance(X, np.ndarray):
+        validation.check_whole_numbers(X)
     try:
         checked = validate_data(
             estimator, X, reset=reset, dtype="numeric", ensure_all_finite=False, ensure_min_samples=1,

@@ -298,6 +298,7 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
             )
             if isinstance(rows, RowSource):
                 validation.check_finite(rows, rows.place)
+                validation.check_whole_numbers(rows)
             identity = {**self.get_params(), **plan.identity(), "training_tree": self.training_tree_}
             seed, checkpoints = begin_training(
                 self.random_state, rows, identity, checkpoint, resume, checkpoint_minutes, checkpoint_epochs, ranks
