@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from shade._base.arrays import FloatArray, SingleArray
+from shade._base.arrays import FloatArray, IntArray, SingleArray
 from shade._base.errors import ModelFileError, told_as
 from shade._base.version import __version__
 from shade.clustering.clustering import Clustering, Shown
@@ -18,12 +18,13 @@ from shade.data.standardize import Standardizer
 from shade.density.dc_tree import DCTree
 from shade.persistence.model_checks import ESTIMATORS, check_clusters, check_contents, check_points, rule_of
 from shade.persistence.model_file import ModelContents
-from shade.training.autoencoders import outline_network, shape_for_network
+from shade.training.autoencoders import count_entries, outline_network, shape_for_network
 from shade.training.checkpoints import part_of
 from shade.training.inference import encode_rows
 
 SAME = 1e-6  # relative: rows are embedded in double precision and rounded to single
 WAVES = 16
+PROBE_ENTRIES = 1 << 25  # numbers that the layers make of all probes: of large images, fewer are embedded again
 NOT_SAVED = ("callbacks", "device")  # functions cannot be saved, and a model moves between machines
 
 
@@ -63,7 +64,7 @@ def contents_of(model: Any) -> ModelContents:
         arrays |= {"standardizer.mean": model.standardizer_.mean, "standardizer.scale": model.standardizer_.scale}
         # A made-up row, by which and by others made of it a loaded model shows that it embeds as the saved one did.
         row = model.standardizer_.undo(np.cos(np.arange(model.n_features_in_)))
-        arrays |= {"probe.row": row, "probe.embedding": _embed_probes(model, row, 2 * WAVES)}
+        arrays |= {"probe.row": row, "probe.embedding": _embed_probes(model, row, np.arange(2 * WAVES))}
     return ModelContents(description, tensors, arrays)
 
 
@@ -169,23 +170,27 @@ def _restore_embedding(model: Any, contents: ModelContents) -> None:
         if tensor.is_floating_point() and not torch.isfinite(tensor).all():
             raise ModelFileError(f"The weights {name!r:.80} in the model file have values that are no numbers.")
     model.networks_ = [_restore_network(model, part_of(tensors, f"{member}.")) for member in range(model.n_networks_)]
-    expected, columns = arrays["probe.embedding"], model.embedding_.shape[1]
-    found = _embed_probes(model, arrays["probe.row"], len(expected))
+    columns = model.embedding_.shape[1]
+    entries = model.n_features_in_ + count_entries(model.networks_[0], torch.zeros(1, *_network_shape(model)), "encode")
+    some = max(2, min(len(arrays["probe.embedding"]), PROBE_ENTRIES // entries))
+    probes = np.linspace(0, len(arrays["probe.embedding"]) - 1, some).astype(np.int64)
+    expected = arrays["probe.embedding"][probes]
+    found = _embed_probes(model, arrays["probe.row"], probes)
     if found.shape[1] != columns:
         raise ModelFileError(f"The networks embed into {found.shape[1]} columns, the embedding has {columns}.")
     if not np.allclose(found, expected, rtol=SAME, atol=SAME * float(np.abs(expected).max()), equal_nan=True):
         raise ModelFileError("The networks do not embed as they did when the model was saved: they are not the same.")
 
 
-def _embed_probes(model: Any, row: FloatArray, number: int) -> SingleArray:
+def _embed_probes(model: Any, row: FloatArray, probes: IntArray) -> SingleArray:
     """A row in the embedding, and others that are that row, once it is standardised, times waves of other lengths.
 
     The second half are the opposites of the first: a unit of a network that is as good as off for one is on for the
     other.
     """
-    waves = np.cos(np.outer(np.arange(number) % WAVES, np.arange(model.n_features_in_))).astype(np.float32)
-    waves[WAVES:] *= -1.0
-    samples = torch.from_numpy(model.standardizer_.apply(row[None]) * waves).reshape(number, *_network_shape(model))
+    waves = np.cos(np.outer(probes % WAVES, np.arange(model.n_features_in_))).astype(np.float32)
+    waves[probes >= WAVES] *= -1.0
+    samples = torch.from_numpy(model.standardizer_.apply(row[None]) * waves).reshape(-1, *_network_shape(model))
     return np.hstack([encode_rows(network, samples, torch.device("cpu")).numpy() for network in model.networks_])
 
 

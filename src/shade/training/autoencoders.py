@@ -128,6 +128,42 @@ def outline_network(network: object, sample_shape: Sequence[int], embedding_size
         return FeedForwardAutoencoder(math.prod(sample_shape), cast(Sequence[int], network), embedding_size)
 
 
+def count_weights(network: object, sample_shape: Sequence[int], embedding_size: int) -> int:
+    """How many weights the network has that the 'network' parameter describes; it is not built."""
+    if isinstance(network, nn.Module):
+        return sum(weights.numel() for weights in network.parameters())
+    if isinstance(network, str):
+        channels, height, width = sample_shape
+        deepest = CHANNELS[-1] * -(-height // 8) * -(-width // 8)
+        kernels = 9 * sum(map(math.prod, pairwise((channels, *CHANNELS))))
+        biases = sum(CHANNELS) + sum(CHANNELS[:-1]) + channels + deepest + embedding_size
+        return 2 * (kernels + deepest * embedding_size) + biases
+    sizes = [math.prod(sample_shape), *cast(Sequence[int], network), embedding_size]
+    return sum((before + 1) * after + (after + 1) * before for before, after in pairwise(map(int, sizes)))
+
+
+def count_entries(network: nn.Module, row: torch.Tensor, *methods: str) -> int:
+    """How many numbers the layers of a network make of a sample, and convolutions copy for their products."""
+    entries = 0
+
+    def count(layer: nn.Module, _: object, output: object) -> None:
+        nonlocal entries
+        if isinstance(output, torch.Tensor) and not list(layer.children()):
+            entries += output.numel()
+            if isinstance(layer, nn.Conv2d):
+                entries += output.numel() // layer.out_channels * layer.weight[0].numel()
+
+    handles = [layer.register_forward_hook(count) for layer in network.modules()]
+    try:
+        with torch.no_grad():
+            for method in methods:
+                row = getattr(network, method)(row)
+    finally:
+        for handle in handles:
+            handle.remove()
+    return entries
+
+
 def _stack(sizes: Sequence[int]) -> nn.Sequential:
     layers: list[nn.Module] = []
     for before, after in pairwise(sizes):
