@@ -16,7 +16,7 @@ import numpy as np
 
 from shade._base.arrays import AnyArray
 from shade._base.errors import DataError, told_as
-from shade._base.memory import check_room
+from shade._base.memory import available_memory, check_room
 from shade._base.validation import LARGEST_WHOLE, check_whole_numbers
 from shade.data.samples import ReadOptions, Samples, counted, enumerate_names
 
@@ -56,7 +56,7 @@ def read_text(path: Path, options: ReadOptions) -> Samples:
                 "(--header)."
             )
         columns = 1 + bare.count(delimiter)
-        what = f"Reading {source}, by its size some {text.n_lines:,} rows of {counted(columns, 'column')},"
+        what = f"Reading {source}, of at least {text.n_lines:,} lines of {counted(columns, 'column')},"
         remedy = "Give more, or write it as parquet, of which rows can be read as they are needed."
         check_room(text.n_bytes + text.n_lines * columns * BYTES_A_CELL, options.memory, what, remedy)
         empty = [*csv.ConvertOptions().null_values, *options.empty]
@@ -102,11 +102,11 @@ def _as_text(table: Any, texts: Any) -> Any:
 
 @dataclass(frozen=True)
 class OpenText:
-    """What pyarrow reads from, its first line that is not empty, and about how many bytes and lines it has."""
+    """What pyarrow reads from, its first line that is not empty, and how many bytes and lines it has."""
 
     stream: Any
     first: str
-    n_bytes: float
+    n_bytes: int
     n_lines: int
 
 
@@ -116,16 +116,24 @@ def _open_text(path: Path, options: ReadOptions) -> OpenText:
     if path == STANDARD_INPUT:
         # One byte more than may be taken is enough to be refused.
         stream: Any = io.BytesIO(sys.stdin.buffer.read(-1 if options.memory is None else options.memory + 1))
-        head, share = stream.getvalue()[:HEAD_BYTES], HEAD_BYTES / max(1, stream.getbuffer().nbytes)
-    else:
-        stream = str(path)
-        with pyarrow.OSFile(stream) as file, pyarrow.input_stream(file, PACKED.get(path.suffix.lower())) as unpacked:
-            head = bytes(unpacked.read(HEAD_BYTES))
-            share = file.tell() / path.stat().st_size  # a packed file is taken to be packed alike all through
-    parts = max(1.0, 1 / share)
+        measured = _measure_text(stream, options)
+        stream.seek(0)
+        return OpenText(stream, *measured)
+    stream = str(path)
+    with pyarrow.OSFile(stream) as file, pyarrow.input_stream(file, PACKED.get(path.suffix.lower())) as unpacked:
+        return OpenText(stream, *_measure_text(unpacked, options))
+
+
+def _measure_text(file: Any, options: ReadOptions) -> tuple[str, int, int]:
+    """First line, bytes and lines of a text, which is read to its end: what is packed may be packed in any way."""
+    most = available_memory() if options.memory is None else options.memory
+    head = part = bytes(file.read(HEAD_BYTES))
+    n_bytes = n_lines = 0
+    while part and (most is None or n_bytes <= most):
+        n_bytes, n_lines = n_bytes + len(part), n_lines + part.count(b"\n")
+        part = bytes(file.read(HEAD_BYTES))
     lines = head.decode(options.encoding, "replace").lstrip("\ufeff").split("\n")
-    first = next((line for line in lines if line.strip("\r")), "")
-    return OpenText(stream, first, len(head) * parts, round(head.count(b"\n") * parts))
+    return next((line for line in lines if line.strip("\r")), ""), n_bytes, n_lines
 
 
 def samples_of_table(table: Any, source: str, options: ReadOptions, notes: Sequence[str] = ()) -> Samples:

@@ -286,16 +286,8 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
             device = self.check_parameters()
             rows = check_samples(self, X, reset=True)
             self.n_networks_ = count_networks(self.n_networks, len(rows))
-            plan, self.training_tree_ = plan_training(
-                rows,
-                memory,
-                device,
-                tree=self.tree,
-                embedding_columns=self.n_networks_ * self.embedding_size,
-                batch_size=self.batch_size,
-                min_samples=self.min_samples,
-                ranks=ranks,
-            )
+            job = self._training_job(len(rows), ranks)
+            plan, self.training_tree_ = plan_training(rows, memory, device, tree=self.tree, job=job)
             if isinstance(rows, RowSource):
                 validation.check_finite(rows, rows.place)
                 validation.check_whole_numbers(rows)
@@ -311,7 +303,7 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
             data = self._read_data(samples, ranks)
             tree = None if data is None else data.dc_tree
             neighbours = self._find_neighbours(data)
-            job = self._training_job(len(rows), ranks)
+            job = replace(job, standardize=self.standardizer_.apply)
             results = train(job, rows, samples, tree, neighbours, plan, device, seed, checkpoints)
             self.networks_ = [result.network.to("cpu") for result in results]
             self.history_ = [record for result in results for record in result.history]
@@ -410,7 +402,6 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
                 distance=self.embedding_distance,
             ),
             density_unit=self.density_unit,
-            standardize=self.standardizer_.apply,
             callbacks=(*map(as_callback, self.callbacks), *verbosity_callbacks(self.verbose)),
             n_jobs=self.n_jobs,
             ranks=ranks,

@@ -142,15 +142,18 @@ def count_weights(network: object, sample_shape: Sequence[int], embedding_size: 
     return sum((before + 1) * after + (after + 1) * before for before, after in pairwise(map(int, sizes)))
 
 
-def count_entries(network: nn.Module, row: torch.Tensor, *methods: str) -> int:
-    """How many numbers the layers of a network make of a sample, and convolutions copy for their products."""
+def count_entries(network: nn.Module, row: torch.Tensor, *methods: str, copies: bool = True) -> int:
+    """How many numbers the layers of a network make of a sample, with those that convolutions copy for their products.
+
+    In double precision they copy all patches that they see, in single precision none.
+    """
     entries = 0
 
     def count(layer: nn.Module, _: object, output: object) -> None:
         nonlocal entries
         if isinstance(output, torch.Tensor) and not list(layer.children()):
             entries += output.numel()
-            if isinstance(layer, nn.Conv2d):
+            if copies and isinstance(layer, nn.Conv2d):
                 entries += output.numel() // layer.out_channels * layer.weight[0].numel()
 
     handles = [layer.register_forward_hook(count) for layer in network.modules()]
