@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from shade._base.text import printable
+
 
 class ShadeError(Exception):
     """Base of the errors that are raised by shade alone."""
@@ -60,7 +62,7 @@ def told_as(kind: type[ShadeError], what: str, *errors: type[BaseException]) -> 
 def one_line(error: BaseException) -> str:
     """What an error says, in one line of at most 400 characters without a full stop."""
     text = getattr(error, "strerror", None) or str(error)
-    return " ".join(text.split()).removesuffix(".")[:400]
+    return printable(" ".join(text.split()).removesuffix(".")[:400])
 
 
 @contextmanager

@@ -40,6 +40,9 @@ def fit(
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on from the checkpoint that an interrupted fit of the same data left.")
     ] = False,
+    no_data: Annotated[
+        bool, typer.Option("--no-data", help="Leave pictures, ids, labels and features of rows out of the report.")
+    ] = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
     **options: Any,
@@ -65,12 +68,16 @@ def fit(
 
         try:
             with writing(output):
-                write_results(model, folder, samples.ids, summary, _for_report(samples, memory, messages), messages)
+                shown = None if no_data else _for_report(samples, memory, messages)
+                write_results(model, folder, samples.ids, summary, shown, messages)
         except OutputError:
             _tell_of_checkpoint(_checkpoint_of(output), messages)
             raise
     _checkpoint_of(output).unlink(missing_ok=True)
     show_results(summary, output, as_json=as_json)
+    if not no_data and (samples.kind != "table" or options["id"] is not None):
+        what = "ids" if samples.kind == "table" else "names and small pictures"
+        messages.say(f"note: report.html shows the {what} of the rows to whoever has it; --no-data leaves them out")
     if summary["n_clusters"] == 1:
         messages.say(_explain_one_cluster(model, output))
 

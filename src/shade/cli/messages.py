@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from shade._base.text import printable
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -29,7 +31,7 @@ class Messages:
 
     def say(self, text: str) -> None:
         """A line, as it is."""
-        self.console.print(text, markup=False, soft_wrap=True)
+        self.console.print(printable(text), markup=False, soft_wrap=True)
 
     @contextmanager
     def warnings_as_lines(self) -> Iterator[None]:

@@ -75,7 +75,7 @@ class Standardizer:
         if not np.all((scale > 1.0 / FAR) & (scale < FAR) | (scale == 0) & ((largest == 0) | (largest > 1.0 / FAR))):
             # In units that are powers of two nothing is rounded otherwise, and no square is too large or too small.
             mean, scale, share, _ = _moments(X, axis, np.frexp(largest)[1].astype(np.int64))
-        if not np.all(np.isfinite(scale)):
+        if not np.all(np.isfinite(scale)) or largest.max() > np.finfo(np.float64).max / 4:
             raise ValueError(
                 "The data has values too large to be standardised: their range exceeds that of double precision. "
                 "Divide the data by a constant first."

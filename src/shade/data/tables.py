@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 import re
 import sys
@@ -17,6 +18,7 @@ import numpy as np
 from shade._base.arrays import AnyArray
 from shade._base.errors import DataError, told_as
 from shade._base.memory import available_memory, check_room
+from shade._base.text import is_number
 from shade._base.validation import LARGEST_WHOLE, check_whole_numbers
 from shade.data.samples import ReadOptions, Samples, counted, enumerate_names
 
@@ -50,7 +52,7 @@ def read_text(path: Path, options: ReadOptions) -> Samples:
                 delimiter = "\t"
             if delimiter in ";|" or (delimiter == "\t" and path == STANDARD_INPUT):
                 notes.append(f"columns are separated by {DELIMITERS[delimiter]}")
-        if options.header is None and all(_is_number(cell.strip().strip('"')) for cell in first.split(delimiter)):
+        if options.header is None and all(is_number(cell.strip().strip('"')) for cell in first.split(delimiter)):
             raise DataError(
                 f"The first line of {source} holds numbers only: say whether it is a row (--no-header) or names "
                 "(--header)."
@@ -116,15 +118,15 @@ def _open_text(path: Path, options: ReadOptions) -> OpenText:
     if path == STANDARD_INPUT:
         # One byte more than may be taken is enough to be refused.
         stream: Any = io.BytesIO(sys.stdin.buffer.read(-1 if options.memory is None else options.memory + 1))
-        measured = _measure_text(stream, options)
+        measured = _measure_text(stream, "standard input", options)
         stream.seek(0)
         return OpenText(stream, *measured)
     stream = str(path)
     with pyarrow.OSFile(stream) as file, pyarrow.input_stream(file, PACKED.get(path.suffix.lower())) as unpacked:
-        return OpenText(stream, *_measure_text(unpacked, options))
+        return OpenText(stream, *_measure_text(unpacked, path, options))
 
 
-def _measure_text(file: Any, options: ReadOptions) -> tuple[str, int, int]:
+def _measure_text(file: Any, file_name: object, options: ReadOptions) -> tuple[str, int, int]:
     """First line, bytes and lines of a text, which is read to its end: what is packed may be packed in any way."""
     most = available_memory() if options.memory is None else options.memory
     head = part = bytes(file.read(HEAD_BYTES))
@@ -132,8 +134,19 @@ def _measure_text(file: Any, options: ReadOptions) -> tuple[str, int, int]:
     while part and (most is None or n_bytes <= most):
         n_bytes, n_lines = n_bytes + len(part), n_lines + part.count(b"\n")
         part = bytes(file.read(HEAD_BYTES))
+    if b"\0" in head[:4] and options.encoding == "utf8":
+        raise DataError(f"{file_name} holds text of another encoding: add --encoding {_wide_encoding(head)}.")
     lines = head.decode(options.encoding, "replace").lstrip("\ufeff").split("\n")
     return next((line for line in lines if line.strip("\r")), ""), n_bytes, n_lines
+
+
+def _wide_encoding(head: bytes) -> str:
+    """The encoding of text with characters of several bytes, by its beginning."""
+    if head.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
+        return "utf-32"
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    return "utf-16-be" if head.startswith(b"\0") else "utf-16-le"
 
 
 def samples_of_table(table: Any, source: str, options: ReadOptions, notes: Sequence[str] = ()) -> Samples:
@@ -254,8 +267,9 @@ def _counts(name: str, column: AnyArray) -> bool:
 def _with_examples(table: Any, names: list[str]) -> str:
     shown = []
     for name in names[:8]:
-        values = (value for value in table.column(name).slice(0, 100).to_pylist() if value not in (None, ""))
-        shown.append(f"{name!r} (such as {str(next(values, ''))[:20]!r})")
+        values = ((row, str(value)) for row, value in enumerate(table.column(name).to_pylist()) if value is not None)
+        row, value = next(((row, value) for row, value in values if not is_number(value or "0")), (0, ""))
+        shown.append(f"{name!r} (such as {value[:20]!r}{f' in row {row}' if row else ''})")
     return ", ".join(shown) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
 
 
@@ -266,11 +280,3 @@ def _hint(table: Any, names: list[str]) -> str:
         return " Numbers with a decimal comma need --decimal ,"
     marks = sorted(values & {"?", "-", "--", ".", "*", "missing", "unknown"})
     return f" If {marks[0]!r} stands for an empty cell, add --empty {quote(marks[0])}" if marks else ""
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

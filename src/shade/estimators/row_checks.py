@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +30,7 @@ def check_samples(model: SHADE, X: Any, *, reset: bool) -> Any:
     if source is not None:
         rows = check_source(model, source, reset=reset)
     else:
-        rows = check_rows(model, np.asarray(X).reshape(len(X), -1) if len(shape) > 1 else X, reset=reset)
+        rows = check_rows(model, np.asarray(X).reshape(len(X), math.prod(shape)) if len(shape) > 1 else X, reset=reset)
     if reset:
         validation.check_min_samples(model.min_samples, len(rows), 2, "SHADE")
         model.sample_shape_ = shape if len(shape) > 1 else rows.shape[1:]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -31,7 +31,7 @@ from shade.density.spanning_tree import minimum_spanning_tree
 from shade.estimators.result_warnings import warn_of_lonely_rows, warn_of_result
 from shade.estimators.row_checks import check_samples
 from shade.estimators.tree_estimator import CLUSTERING_RULES, TreeClusteringMixin
-from shade.training.autoencoders import check_network, shape_for_network
+from shade.training.autoencoders import check_network, has_decoder, shape_for_network
 from shade.training.callbacks import as_callback, verbosity_callbacks
 from shade.training.embedder import Embedder
 from shade.training.fitting import TrainingJob, begin_training, count_epochs, count_networks, plan_training, train
@@ -347,6 +347,10 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         ndarray of shape (n_samples, n_features), or images as in `fit`
         """
         check_is_fitted(self)
+        if not all(map(has_decoder, self.networks_)):
+            raise ValueError(
+                "This SHADE was saved without its decoder, so it cannot turn the embedding back into rows."
+            )
         points = validation.check_points(Z).astype(np.float32)
         if points.shape[1] != self.embedding_.shape[1]:
             columns = self.embedding_.shape[1]
@@ -420,6 +424,8 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
                 f"The 'batch_size' parameter of SHADE must be an int in the range [min_samples, inf), here "
                 f"[{self.min_samples}, inf). Got {self.batch_size} instead."
             )
+        if not isinstance(self.callbacks, Iterable):
+            raise ValueError(f"The 'callbacks' parameter of SHADE must be a sequence. Got {self.callbacks!r} instead.")
         for callback in self.callbacks:
             as_callback(callback)
         return resolve_device(self.device)

@@ -28,6 +28,7 @@ from shade.density.spanning_tree import SpanningTree
 from shade.persistence.model_file import ModelContents
 from shade.training.checkpoints import part_of
 
+HISTORY, LARGEST_RECORD = {"epoch", "loss", "reconstruction_loss", "seconds"}, 1e300
 MOST_FEATURES = 1 << 24  # of one sample, where no weights tell how many there are
 MOST_PROBES = 64
 STEPS_AT_A_TIME = 1 << 16
@@ -236,9 +237,7 @@ def _check_description(description: Mapping[str, Any]) -> None:
     _require(features <= MOST_FEATURES, f"samples have {features} features, more than {MOST_FEATURES}")
     _require(all(isinstance(name, str) for name in names), "names of features are not text")
     _require(len(names) in (0, features), f"there are {len(names)} names of {features} features")
-    for record in description["history"]:
-        numbers = isinstance(record, dict) and all(type(value) in (int, float) for value in record.values())
-        _require(numbers, "the history is not of numbers")
+    _check_history(description["history"], description["estimator"] == "SHADE")
     _require(all(isinstance(text, str) for text in description["versions"].values()), "versions are not text")
     deep = description["estimator"] == "SHADE"
     trees = ("batch", "complete") if deep else (None,)
@@ -246,6 +245,15 @@ def _check_description(description: Mapping[str, Any]) -> None:
     settled = description.get("settled")
     _require(type(settled) is bool and (deep or not settled), "it does not say whether the embedding has settled")
     _require(type(description.get("of_data")) is bool, "it does not say whether the clusters are those of the data")
+
+
+def _check_history(history: list[Any], deep: bool) -> None:
+    """Check that each epoch was recorded, with finite numbers: what shows a history reads them unseen."""
+    _require(bool(history) == deep, "there is no history of training, or one where nothing was trained")
+    for record in history:
+        numbers = isinstance(record, dict) and all(type(value) in (int, float) for value in record.values())
+        _require(numbers and set(record) >= HISTORY, "the history is not of epochs with numbers")
+        _require(all(abs(value) < LARGEST_RECORD for value in record.values()), "the history has numbers that are none")
 
 
 def _check_standardizer(mean: AnyArray, scale: AnyArray, features: int) -> None:

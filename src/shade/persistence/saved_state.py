@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -18,7 +18,7 @@ from shade.data.standardize import Standardizer
 from shade.density.dc_tree import DCTree
 from shade.persistence.model_checks import ESTIMATORS, check_clusters, check_contents, check_points, rule_of
 from shade.persistence.model_file import ModelContents
-from shade.training.autoencoders import count_entries, outline_network, shape_for_network
+from shade.training.autoencoders import count_entries, has_decoder, outline_network, shape_for_network
 from shade.training.checkpoints import part_of
 from shade.training.inference import encode_rows
 
@@ -28,9 +28,11 @@ PROBE_ENTRIES = 1 << 25  # numbers that the layers make of all probes: of large 
 NOT_SAVED = ("callbacks", "device")  # functions cannot be saved, and a model moves between machines
 
 
-def contents_of(model: Any) -> ModelContents:
+def contents_of(model: Any, *, decoder: bool = True) -> ModelContents:
     """Everything that prediction and reclustering need; the training data of SHADE is not among it."""
     _check_parameters_of_fit(model)
+    if not decoder and isinstance(getattr(model, "network", None), torch.nn.Module):
+        raise ValueError("decoder=False is for the networks of SHADE itself: what decodes in a module is not known.")
     clustering = model.clustering_
     parameters = {name: _plain(value) for name, value in model.get_params().items() if name not in NOT_SAVED}
     networks = getattr(model, "networks_", [])
@@ -42,6 +44,7 @@ def contents_of(model: Any) -> ModelContents:
         "training_tree": getattr(model, "training_tree_", None),
         "settled": clustering.settled,
         "of_data": clustering.shown.decides,
+        "decoder": decoder and all(map(has_decoder, networks)),
         "history": getattr(model, "history_", []),
         "feature_names": list(getattr(model, "feature_names_in_", [])),
         "rule": {name: _plain(value) for name, value in asdict(clustering.rule).items()},
@@ -51,6 +54,7 @@ def contents_of(model: Any) -> ModelContents:
         f"{member}.{name}": tensor.clone(memory_format=torch.contiguous_format)  # a network may use a layer twice
         for member, network in enumerate(networks)
         for name, tensor in network.state_dict().items()
+        if decoder or name.partition(".")[0] not in network.decoding
     }
     arrays = {
         "embedding": model.points_,
@@ -169,7 +173,9 @@ def _restore_embedding(model: Any, contents: ModelContents) -> None:
     for name, tensor in tensors.items():
         if tensor.is_floating_point() and not torch.isfinite(tensor).all():
             raise ModelFileError(f"The weights {name!r:.80} in the model file have values that are no numbers.")
-    model.networks_ = [_restore_network(model, part_of(tensors, f"{member}.")) for member in range(model.n_networks_)]
+    decoder = description.get("decoder", True) is not False
+    parts = [part_of(tensors, f"{member}.") for member in range(model.n_networks_)]
+    model.networks_ = [_restore_network(model, weights, decoder) for weights in parts]
     columns = model.embedding_.shape[1]
     entries = model.n_features_in_ + count_entries(model.networks_[0], torch.zeros(1, *_network_shape(model)), "encode")
     some = max(2, min(len(arrays["probe.embedding"]), PROBE_ENTRIES // entries))
@@ -194,10 +200,10 @@ def _embed_probes(model: Any, row: FloatArray, probes: IntArray) -> SingleArray:
     return np.hstack([encode_rows(network, samples, torch.device("cpu")).numpy() for network in model.networks_])
 
 
-def _restore_network(model: Any, weights: dict[str, torch.Tensor]) -> torch.nn.Module:
+def _restore_network(model: Any, weights: dict[str, torch.Tensor], decoder: bool) -> torch.nn.Module:
     """The network with the saved weights; one of ours is laid out without memory, so its sizes are checked first."""
     own = isinstance(model.network, torch.nn.Module)
-    if isinstance(model.network, tuple) and len(weights) != 4 * (len(model.network) + 1):
+    if isinstance(model.network, tuple) and len(weights) != (2 + 2 * decoder) * (len(model.network) + 1):
         raise ModelFileError(f"The model file has {len(weights)} weights for {len(model.network)} hidden layers.")
     sizes = (model.embedding_size, *(model.network if isinstance(model.network, tuple) else ()))
     if not own and max(sizes) > sum(tensor.numel() for tensor in weights.values()):
@@ -205,6 +211,8 @@ def _restore_network(model: Any, weights: dict[str, torch.Tensor]) -> torch.nn.M
     what = "The weights in the model file do not fit the network"
     with told_as(ModelFileError, what, RuntimeError, OverflowError, TypeError, ValueError):
         module = outline_network(model.network, _network_shape(model), model.embedding_size)
+        for part in () if own or decoder else cast(tuple[str, ...], module.decoding):
+            setattr(module, part, None)
         if not own and any(tensor.dtype != torch.float32 for tensor in weights.values()):
             raise ModelFileError("The weights in the model file are not of float32.")
         module.load_state_dict(weights, assign=not own)

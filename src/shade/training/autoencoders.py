@@ -39,6 +39,8 @@ class Autoencoder(Protocol):
 class FeedForwardAutoencoder(nn.Module):
     """Fully connected layers with LeakyReLU between them, and the same mirrored: the network of the paper."""
 
+    decoding = ("decoder",)  # the parts that only `decode` needs
+
     def __init__(self, n_features: int, hidden: Sequence[int], embedding_size: int) -> None:
         super().__init__()
         sizes = [n_features, *hidden, embedding_size]
@@ -56,6 +58,8 @@ class FeedForwardAutoencoder(nn.Module):
 
 class ConvolutionalAutoencoder(nn.Module):
     """Strided convolutions for images of any size, a linear layer to the embedding, and the same mirrored."""
+
+    decoding = ("from_embedding", "deconvolutions")
 
     def __init__(self, image_shape: Sequence[int], embedding_size: int) -> None:
         super().__init__()
@@ -84,6 +88,11 @@ class ConvolutionalAutoencoder(nn.Module):
         for convolution, size in zip(self.deconvolutions, self.sizes[-2::-1], strict=True):
             x = convolution(nn.functional.interpolate(nn.functional.leaky_relu(x), size=size))
         return cast(torch.Tensor, x)
+
+
+def has_decoder(network: nn.Module) -> bool:
+    """Whether a network can decode: one that was saved without its decoder cannot."""
+    return all(getattr(network, part) is not None for part in getattr(network, "decoding", ()))
 
 
 def check_network(network: object) -> None:

@@ -105,7 +105,7 @@ def plan_fit(
     if whole <= budget:
         logger.info("Fitting %s in memory: about %s of %s.", what, format_memory(whole), format_memory(budget))
         return FitPlan(None, None, whole)
-    if working > budget:
+    if networks and working > budget:
         raise MemoryBudgetError(
             f"Training networks on batches of {batch_size} rows takes about {format_memory(working)}, more than "
             f"memory={memory!r}. Give more, a smaller 'batch_size', or n_jobs=1 to train one network after the other."
