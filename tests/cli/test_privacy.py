@@ -45,7 +45,6 @@ def test_all_results_obey_the_umask(mask: int, rows: np.ndarray, tmp_path: Path)
         model.save(tmp_path / "model.shade")
         for _ in range(2):  # once more over the file that is there
             write_report(model, tmp_path / "report.html", samples=rows)
-        (tmp_path / "model.shade").write_bytes((tmp_path / "model.shade").read_bytes())
         run("report", tmp_path / "model.shade", "-o", tmp_path / "again.html")
     finally:
         os.umask(before)

@@ -164,3 +164,16 @@ def test_a_row_is_told_once(saved: Path, name: str) -> None:
     many = np.zeros(200_000, np.int64)
     with pytest.raises(ModelFileError, match=f"there are {name} that are told twice"):
         shade.load(write_with(saved, {**whole, f"clustering.{name}": many}))
+
+
+def test_a_manifest_that_would_grow_is_refused_unread(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    contents = read_model_file(saved)
+    monkeypatch.setattr("shade.persistence.model_file.MOST_MANIFEST", 1 << 30)
+    write_model_file(
+        saved.with_suffix(".forged"),
+        ModelContents({**contents.description, "history": [{}] * 2_000_000}, contents.tensors, contents.arrays),
+    )
+    monkeypatch.undo()
+    monkeypatch.setattr("shade.persistence.model_file.json.loads", lambda _: pytest.fail("it was read"))
+    with pytest.raises(ModelFileError, match=r"manifest\.json of the model file has \d+ bytes, more than"):
+        shade.load(saved.with_suffix(".forged"))

@@ -35,7 +35,8 @@ function finishPieces() {
   while (pieces.length) pieces.shift()();
 }
 
-// A name as it may stand among other words: letters that are written from right to left turn none of them around.
+// A name as it may stand among other words: letters that are written from right to left turn none of them around. Where
+// it has an element of its own, dir="auto" does the same.
 function isolated(name) {
   return `\u2068${String(name).replace(/[\u200e\u200f\u061c\u202a-\u202e\u2066-\u2069]/g, "")}\u2069`;
 }
@@ -75,7 +76,7 @@ function thumbnailOf(row, height) {
 
 function describeFeature({ name, effect, inside, outside }) {
   const chip = make("span", { class: "chip", title: `${isolated(name)}: effect ${effect.toFixed(2)}, ${short(inside)} here, ${short(outside)} elsewhere` });
-  chip.append(make("span", { class: effect > 0 ? "up" : "down", "aria-hidden": "true" }, effect > 0 ? "▲ " : "▼ "), make("b", {}, isolated(name)),
+  chip.append(make("span", { class: effect > 0 ? "up" : "down", "aria-hidden": "true" }, effect > 0 ? "▲ " : "▼ "), make("b", { dir: "auto" }, name),
     ` ${effect > 0 ? "+" : "−"}${Math.abs(effect).toFixed(2)}`);
   return chip;
 }
@@ -160,7 +161,7 @@ function breakable(name) {
 function listedRow(position) {
   const label = state.labels[position];
   const where = state.nSelected ? (label < 0 ? "noise" : `cluster ${label}`) : `score ${points.outlier[position].toFixed(3)}`;
-  const text = make("span", { class: "text" }, make("b", {}, ...breakable(isolated(nameOf(position)))), make("span", { class: "small" }, where));
+  const text = make("span", { class: "text" }, make("b", { dir: "auto" }, ...breakable(nameOf(position))), make("span", { class: "small" }, where));
   const row = make("li", { title: isolated(nameOf(position)) }, ...[thumbnailOf(points.row[position], 32)].filter(Boolean), text);
   row.style.setProperty("--row", colourOf(label));
   return row;
@@ -172,10 +173,10 @@ function hover(position) {
   if (tooltip.hidden) return;
   const label = state.labels[position];
   const lines = [label < 0 ? "noise" : `cluster ${label}, probability ${strengthOf(position).toFixed(2)}`];
-  if (truth) lines.push(`given label ${isolated(truth.names[truth.codes[position]])}`);
+  if (truth) lines.push(["given label ", make("bdi", {}, truth.names[truth.codes[position]])]);
   if (label < 0) lines.push(`outlier score ${points.outlier[position].toFixed(2)}`);
-  tooltip.replaceChildren(...[thumbnailOf(points.row[position], 72)].filter(Boolean), make("strong", {}, isolated(nameOf(position))),
-    ...lines.map((line) => make("div", {}, line)));
+  tooltip.replaceChildren(...[thumbnailOf(points.row[position], 72)].filter(Boolean), make("strong", { dir: "auto" }, nameOf(position)),
+    ...lines.map((line) => make("div", {}, ...[line].flat())));
   const box = tooltip.getBoundingClientRect();
   tooltip.style.left = `${Math.max(4, Math.min(pointer.x + 14, window.innerWidth - box.width - 4))}px`;
   tooltip.style.top = `${Math.max(4, Math.min(pointer.y + 14, window.innerHeight - box.height - 4))}px`;
