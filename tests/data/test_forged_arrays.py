@@ -67,9 +67,7 @@ def test_a_file_that_was_cut_short_is_told_by_name(tmp_path: Path) -> None:
     whole = (tmp_path / "rows.npy").read_bytes()
     (tmp_path / "rows.npy").write_bytes(whole[:-9])
     for door in (read_samples, SHADE().fit):
-        with pytest.raises(
-            DataError, match=r"rows\.npy .*cut short: its shape \(50, 4\) takes 1600 bytes, it has 1591"
-        ):
+        with pytest.raises(DataError, match=r"rows\.npy ends in row 49 of 50: it was cut short"):
             door(tmp_path / "rows.npy")
 
 

@@ -64,7 +64,10 @@ def _read_header(path: Path) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]
             raise ValueError(f"its header says the shape {shape!s:.200}")
         expected, found = math.prod(shape) * dtype.itemsize, path.stat().st_size - file.tell()
         if expected > found:
-            raise ValueError(f"it was cut short: its shape {shape!s:.200} takes {expected} bytes, it has {found}")
+            n = (*shape, 1)[0]
+            raise DataError(
+                f"{path} ends in row {found * n // expected} of {n}: it was cut short, or its header is wrong."
+            )
         return shape, by_columns, dtype, file.tell()
 
 
