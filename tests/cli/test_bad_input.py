@@ -82,7 +82,9 @@ def test_a_memory_that_cannot_do(table: Path, tmp_path: Path) -> None:
 
 def test_a_csv_that_cannot_be_read_within_the_memory(tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text("a,b\n" + "0.5,0.25\n" * 1000)
-    expected = "some 1,001 rows of 2 columns, takes about 73.1 kB, more than --memory 50kB. Give more, or write it as"
+    expected = (
+        "of at least 1,001 lines of 2 columns, takes about 73.1 kB, more than --memory 50kB. Give more, or write it as"
+    )
     assert_refused(1, expected, "fit", tmp_path / "rows.csv", "-o", tmp_path / "out", *QUICK, "--memory", "50kB")
     assert [path.name for path in tmp_path.iterdir()] == ["rows.csv"]
 

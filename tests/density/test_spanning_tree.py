@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
-from shade._base.ranks import Ranks
+from shade._base.ranks import ALONE, Ranks
+from shade._kernels import kd_tree
 from shade.density import SpanningTree, minimum_spanning_tree, search, spanning_tree
 from tests import oracles
 from tests.oracles import draw_groups, draw_scaled_points
@@ -162,3 +163,31 @@ def test_a_tree_of_one_rank_does_not_wait_for_others() -> None:
     rounds.partner[:] = [1, 0, 3, 2]
     rounds.finish()
     assert rounds.edges == 2
+
+
+@pytest.mark.parametrize("min_samples", [1, 2, 5, 40])
+@pytest.mark.parametrize("columns", [1, 2, 30])
+def test_rows_that_coincide_are_searched_from_once(
+    columns: int, min_samples: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each place is searched from `min_samples` times at most, and the tree weighs what it would weigh anyway."""
+    searched = []
+    span = spanning_tree._span
+
+    def watched(points: np.ndarray, *arguments: object) -> SpanningTree:
+        searched.append(len(points))
+        return span(points, *arguments)
+
+    monkeypatch.setattr(spanning_tree, "_span", watched)
+    random = np.random.default_rng(columns)
+    for n, places in ((60, 1), (400, 7), (1500, 3), (3000, 90), (200, 200)):
+        points = random.normal(size=(places, columns))[random.integers(places, size=n)]
+        tree = minimum_spanning_tree(points, min_samples)
+        assert searched.pop() <= places * min_samples
+        expected = span(points, min_samples, "auto", None, "cpu", ALONE)
+        assert np.array_equal(np.sort(tree.weights), np.sort(expected.weights))
+        assert oracles.spans(tree.edges, n)
+
+
+def test_nothing_is_nearer_than_a_point_at_the_same_place() -> None:
+    assert kd_tree.limit(0.0, 1.0, 0.5) < 0.0 < kd_tree.limit(1e-300, 1.0, 0.5)

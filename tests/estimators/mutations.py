@@ -5,8 +5,10 @@ the same predictions: to the last bit if it was damaged; if it was forged, so th
 the same labels and five digits of strengths and embedding. What is not noticed of forged files, here or elsewhere:
 
 - a weight that was changed in its last bits, so that sixteen made-up rows embed as before to six digits;
-- what no prediction reads: weights of the decoder, links by which noise is put into clusters, history, versions;
-- rows that moved a little in a model of more than two thousand, where the tree is compared with a sample of them;
+- what no prediction reads: weights of the decoder, history, versions, and of SHADE the links by which noise is put into
+  clusters;
+- distances of the tree that are too small, and rows that moved, in a model of more than two thousand rows, of which a
+  sample is compared with all others;
 - a file in which everything was made anew so that it fits, which is another model.
 """
 
@@ -154,6 +156,15 @@ def forged_arrays(members: dict[str, bytes], random: np.random.Generator) -> Ite
             with np.errstate(over="ignore"):
                 changed.flat[int(random.integers(array.size))] = value
             yield "array value", forge(members, arrays=npz({**arrays, name: changed}))
+        for _ in range(6):  # the same values, but of other rows, nodes or clusters
+            changed = array.copy()
+            one, other = random.integers(len(array), size=2)
+            changed[[one, other]] = changed[[other, one]]
+            yield "array swapped", forge(members, arrays=npz({**arrays, name: changed}))
+            yield "array rolled", forge(members, arrays=npz({**arrays, name: np.roll(array, int(one), axis=0)}))
+            changed = array.copy()
+            changed.flat[int(random.integers(array.size))] += 1
+            yield "array step", forge(members, arrays=npz({**arrays, name: changed}))
         others = [
             array[:-1],
             np.repeat(array, 2, axis=0),

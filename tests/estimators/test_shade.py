@@ -532,7 +532,7 @@ def spoil(value: float) -> np.ndarray:
         (np.ones((20, 3)) * 1j, "Complex data not supported"),
         (np.array([["a", "b"]] * 20), "dtype"),
         (np.ones(20), "Expected 2D array"),
-        (np.full((20, 2), 1e300) * np.arange(20)[:, None], "too large to be standardised"),
+        (np.full((20, 2), 9e306) * np.arange(20)[:, None], "too large to be standardised"),
     ],
 )
 def test_bad_data_gets_one_clear_sentence_and_changes_nothing(X: np.ndarray, sentence: str) -> None:

@@ -14,6 +14,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from shade import DCTreeClustering
 from shade.report import write_report
+from tests.report.conftest import Samples
 
 DESKTOP, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
 
@@ -338,3 +339,19 @@ def test_a_finger_scrolls_the_page_over_pictures(open_page, table_file):
     assert page.is_visible(".finger")
     page.tap("tr[data-label='0'] button")
     assert lit_labels(page) == ["0"]
+
+
+def test_names_are_isolated_and_downloads_hold_no_formulas(open_page, tmp_path, table_model, blobs):
+    names = ["\u05d0\u05d1", "\u202eevil", "=1+1", "-2.5"]
+    samples = Samples(blobs[0], feature_names=names, ids=[f"=cmd{row}" for row in range(len(blobs[0]))])
+    page = open_page(write_report(table_model, tmp_path / "report.html", samples=samples))
+    chips = page.eval_on_selector_all(
+        ".chip",
+        "all => all.map(chip => [chip.innerText, getComputedStyle(chip.querySelector('b')).unicodeBidi, chip.title])",
+    )
+    assert chips
+    for text, direction, title in chips:
+        assert direction in ("isolate", "plaintext")
+        assert text[-5] in "+−"
+        assert title.startswith("\u2068") and "\u2069: effect" in title and "\u202e" not in title
+    assert [row["id"] for row in download_rows(page, tmp_path)] == [f"'=cmd{row}" for row in range(len(blobs[0]))]

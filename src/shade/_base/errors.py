@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from shade._base.text import printable
+
 
 class ShadeError(Exception):
     """Base of the errors that are raised by shade alone."""
@@ -62,7 +64,7 @@ def one_line(error: BaseException) -> str:
     text = getattr(error, "strerror", None) or str(error)
     if isinstance(error, KeyError):
         text += " is missing"
-    return " ".join(text.split()).removesuffix(".")[:400]
+    return printable(" ".join(text.split()).removesuffix(".")[:400])
 
 
 @contextmanager

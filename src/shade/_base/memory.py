@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
 
 from shade._base.errors import MemoryBudgetError
 
@@ -46,22 +47,36 @@ def short_memory(size: float) -> str:
     return format_memory(size).replace(" ", "")
 
 
-def available_memory() -> int | None:
-    """Bytes that this process may still take, by the system and by its control group; None if not known."""
-    lines = _read("/proc/meminfo").splitlines()
+def available_memory(root: Path = Path("/")) -> int | None:
+    """Bytes that this process may still take, by the system and by its control groups; None if not known."""
+    lines = _read(root / "proc/meminfo").splitlines()
     limits = [int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")]
-    for limit, used in (
-        ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
-        ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
-    ):
-        most, taken = _read(limit).strip(), _read(used).strip()
-        if most.isdigit() and taken.isdigit():
-            limits.append(max(0, int(most) - int(taken)))
+    for line in _read(root / "proc/self/cgroup").splitlines():
+        _, controllers, group = line.split(":", 2)
+        if controllers in ("", "memory") or "memory" in controllers.split(","):
+            limits += _room_of_groups(root / "sys/fs/cgroup", controllers != "", PurePosixPath(group))
     return min(limits, default=None)
 
 
-def _read(path: str) -> str:
+def _room_of_groups(mount: Path, first_version: bool, group: PurePosixPath) -> Iterator[int]:
+    """What a control group and those around it leave; what files are cached for is given back when it is needed.
+
+    In a container its own group is mounted as the outermost one, and the path may be that of the host.
+    """
+    names = ("memory.max", "memory.current", "inactive_file")
+    mounts = (mount, mount / "unified")
+    if first_version:
+        names = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+        mounts = (mount / "memory", mount)
+    for folder in (base / part.relative_to("/") for base in mounts for part in (group, *group.parents)):
+        most, taken = _read(folder / names[0]).strip(), _read(folder / names[1]).strip()
+        if most.isdigit() and taken.isdigit():
+            cached = re.search(rf"^{names[2]} (\d+)$", _read(folder / "memory.stat"), re.MULTILINE)
+            yield max(0, int(most) - int(taken) + (int(cached[1]) if cached else 0))
+
+
+def _read(path: Path) -> str:
     try:
-        return Path(path).read_text()
-    except OSError:
+        return path.read_text()
+    except (OSError, ValueError):
         return ""

@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 
 from shade._base.arrays import AnyArray, FloatArray, row_slices
+from shade._base.errors import DataError
 
 LARGEST_EXTENT = 1e150  # of points whose squared distances are numbers; the smallest is one over it
+LARGEST_WHOLE = 1 << 53
 
 
 @dataclass(frozen=True)
@@ -104,6 +106,7 @@ def check_n_jobs(n_jobs: object, owner: str) -> None:
 def check_points(X: object) -> FloatArray:
     """Turn array-like data into a C-ordered float64 matrix of finite numbers."""
     points = np.asarray(to_numpy(X))
+    check_whole_numbers(points)
     if points.ndim != 2:
         raise ValueError(f"Expected 2D array of points, got an array of shape {points.shape} instead.")
     if points.shape[0] == 0 or points.shape[1] == 0:
@@ -118,6 +121,21 @@ def check_extent(points: FloatArray) -> None:
         extent = float(np.ptp(points, axis=0).max())
     if extent > LARGEST_EXTENT or 0.0 < extent < 1.0 / LARGEST_EXTENT:
         raise ValueError(f"The points extend over {extent:.3g}: squares of that are no numbers. Rescale them first.")
+
+
+def check_whole_numbers(X: Any, name: str = "X") -> None:
+    """Refuse integers that double precision would merge with others."""
+    kind, size = X.dtype.kind, X.dtype.itemsize
+    for rows in row_slices(X) if kind == "O" or (kind in "iu" and size >= 8) else ():
+        part = X[rows]
+        if kind == "O":
+            part = np.array([value for value in part.flat if isinstance(value, int)], dtype=object)
+        far = part[(part > LARGEST_WHOLE) | (part < -LARGEST_WHOLE)]
+        if far.size:
+            raise DataError(
+                f"{name} holds the integer {far.flat[0]}. Integers beyond 2^53 = {LARGEST_WHOLE} cannot be told apart "
+                "in double precision. Leave the column out if it is an id; else subtract a constant from it first."
+            )
 
 
 def check_numeric(X: AnyArray) -> AnyArray:

@@ -152,6 +152,8 @@ def limit(distance, scale, margin):
 
     margin bounds the error of a float32 distance by the rounding of the coordinates; the factor covers the sums.
     """
+    if distance == 0.0:
+        return np.float32(-1.0)
     reach = np.sqrt(distance) * scale + margin
     return min(np.float32(reach * reach * 1.0001), LARGEST_SINGLE)
 

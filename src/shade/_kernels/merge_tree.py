@@ -77,6 +77,16 @@ def sort_by(keys, items, count):
 
 
 @kernel
+def smallest_rows(left, right):
+    """The smallest row below each node of a binary merge tree."""
+    n = left.shape[0] + 1
+    smallest = np.arange(2 * n - 1)
+    for t in range(n - 1):
+        smallest[n + t] = min(smallest[left[t]], smallest[right[t]])
+    return smallest
+
+
+@kernel
 def leaf_order(left, right, height, order, reachability):
     """Walk the leaves from left to right; the children of merges at one height come by their smallest row.
 
@@ -84,11 +94,7 @@ def leaf_order(left, right, height, order, reachability):
     """
     merges = left.shape[0]
     n = merges + 1
-    smallest = np.empty(n + merges, np.int64)
-    for i in range(n):
-        smallest[i] = i
-    for t in range(merges):
-        smallest[n + t] = min(smallest[left[t]], smallest[right[t]])
+    smallest = smallest_rows(left, right)
     stack = np.empty(n + 1, np.int64)
     stack_reach = np.empty(n + 1)
     group = np.empty(n, np.int64)

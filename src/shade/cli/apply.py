@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shade._base.errors import DataError, ModelFileError, ShadeError, told_as
+from shade._base.text import from_cell
 from shade.cli.arguments import DataArgument, JsonOption, ModelArgument, OverwriteOption, QuietOption, TableOption
 from shade.cli.exit_codes import UsageError
 from shade.cli.fit import read_and_tell
@@ -181,7 +182,7 @@ def _ids_beside(path: Path, n: int) -> AnyArray:
     beside = path / LABELS_NAME
     if path.is_dir() and beside.exists():
         with beside.open(newline="", encoding="utf-8") as file:
-            ids = [row["id"] for row in csv.DictReader(file)]
+            ids = [from_cell(row["id"]) for row in csv.DictReader(file)]
         if len(ids) == n:
             return np.array(ids)
     return np.arange(n)

@@ -13,6 +13,7 @@ from typing import Any, NoReturn, TypeVar
 import typer
 
 from shade._base.errors import CheckpointError, DataError, DeviceError, ModelFileError, OutputError, ShadeError
+from shade._base.text import printable
 
 DONE, FAILED, USAGE, DATA, MODEL, OUTPUT, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
 
@@ -78,6 +79,6 @@ def _drop_output() -> None:
 
 
 def _stop(code: int, message: object) -> NoReturn:
-    text = " ".join(str(message).split())
+    text = printable(" ".join(str(message).split()))
     sys.stderr.write(f"shade: {text}\n")
     raise typer.Exit(code)

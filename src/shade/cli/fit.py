@@ -45,6 +45,9 @@ def fit(
     with_data: Annotated[
         bool, typer.Option("--with-data", help="Add the columns of the data, and its labels, to labels.csv.")
     ] = False,
+    no_data: Annotated[
+        bool, typer.Option("--no-data", help="Leave pictures, ids, labels and features of rows out of the report.")
+    ] = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
     **options: Any,
@@ -77,9 +80,13 @@ def fit(
 
         with writing(output):
             labels = labels_table(model, samples.ids, samples if with_data else None, options["label"])
-            write_results(model, folder, labels, summary, _for_report(samples, memory, messages), messages)
+            shown = None if no_data else _for_report(samples, memory, messages)
+            write_results(model, folder, labels, summary, shown, messages)
     checkpoint.unlink(missing_ok=True)
     show_results(summary, output, as_json=as_json)
+    if not no_data and (samples.kind != "table" or options["id"] is not None):
+        what = "ids" if samples.kind == "table" else "names and small pictures"
+        messages.say(f"note: report.html shows the {what} of the rows to whoever has it; --no-data leaves them out")
     if (followed := explain_followed_columns(model, samples)) is not None:
         messages.say(followed)
 

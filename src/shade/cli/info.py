@@ -7,6 +7,7 @@ from typing import Any
 import typer
 
 from shade._base.errors import ModelFileError, told_as
+from shade._base.text import printable
 from shade.cli.arguments import JsonOption, ModelArgument
 
 
@@ -33,7 +34,7 @@ def info(model: ModelArgument, as_json: JsonOption = False) -> None:
 
 def _shown(value: Any) -> str:
     if isinstance(value, dict):
-        return ", ".join(f"{name.replace('_', ' ')} {_shown(part)}" for name, part in value.items())
+        return ", ".join(f"{printable(name).replace('_', ' ')} {_shown(part)}" for name, part in value.items())
     if isinstance(value, list):
         return ", ".join(map(_shown, value[:12])) + (f", … ({len(value)})" if len(value) > 12 else "")
-    return f"{value:.4g}" if isinstance(value, float) else "none" if value is None else str(value)
+    return f"{value:.4g}" if isinstance(value, float) else "none" if value is None else printable(str(value))

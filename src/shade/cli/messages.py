@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from shade._base.errors import ShadeWarning
+from shade._base.text import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -31,7 +32,7 @@ class Messages:
 
     def say(self, text: str) -> None:
         """A line, as it is."""
-        self.console.print(text, markup=False, soft_wrap=True)
+        self.console.print(printable(text), markup=False, soft_wrap=True)
 
     @contextmanager
     def warnings_as_lines(self, reword: Callable[[str], str] = str) -> Iterator[None]:

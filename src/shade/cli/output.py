@@ -17,6 +17,7 @@ import typer
 
 from shade._base.errors import OutputError, told_as
 from shade._base.result_folder import MODEL_NAME
+from shade._base.text import as_cell, printable
 
 if TYPE_CHECKING:
     from shade._base.arrays import AnyArray
@@ -66,7 +67,9 @@ def writing(path: Path) -> AbstractContextManager[None]:
 def write_table(columns: Mapping[str, AnyArray], path: Path | None) -> None:
     """Write columns to a csv, npy or parquet file, whole or not at all; as csv to standard output without a path."""
     if path is None:
-        typer.echo(_to_csv(columns), nl=False)  # as bytes, for a terminal may lack letters
+        text = _to_csv(columns)
+        # As bytes, for a terminal may lack letters.
+        typer.echo(printable(text.decode()).encode() if sys.stdout.isatty() else text, nl=False)
         return
     from shade._base.files import write_whole
 
@@ -91,7 +94,7 @@ def write_json(value: object, path: Path | None = None) -> None:
     """Write readable JSON to a file of a folder aside, or to standard output."""
     text = json.dumps(value, indent=2, ensure_ascii=False) + "\n"
     if path is None:
-        sys.stdout.write(text)
+        sys.stdout.write(printable(text) if sys.stdout.isatty() else text)
     else:
         path.write_bytes(text.encode(errors="backslashreplace"))  # names of files need not be text
 
@@ -145,9 +148,11 @@ def _to_csv(columns: Mapping[str, AnyArray]) -> bytes:
 
 
 def _cells(name: str, values: AnyArray) -> list[Any]:
-    """Measurements in the digits that single precision has; ids as they are."""
+    """Measurements in the digits that single precision has; ids as they are, but none that is a formula."""
     cells: list[Any] = values.tolist()
-    return [f"{value:.7g}" for value in cells] if values.dtype.kind == "f" and name != "id" else cells
+    if name == "id":
+        return [as_cell(value) if isinstance(value, str) else value for value in cells]
+    return [f"{value:.7g}" for value in cells] if values.dtype.kind == "f" else cells
 
 
 def _to_npy(columns: Mapping[str, AnyArray]) -> bytes:

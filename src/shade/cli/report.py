@@ -9,6 +9,7 @@ import typer
 
 from shade._base.errors import DataError, OutputError, told_as
 from shade._base.result_folder import model_path
+from shade._base.text import printable
 from shade.cli.apply import load_model, read_for
 from shade.cli.arguments import ModelArgument, QuietOption
 from shade.cli.messages import Messages
@@ -48,4 +49,4 @@ def report(
 
         with told_as(DataError, data or str(path), ValueError), writing(path):
             written = write_report(found, path, samples=samples, title=title)
-    typer.echo(written)
+    typer.echo(printable(str(written)))

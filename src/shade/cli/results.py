@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shade._base.result_folder import MODEL_NAME
+from shade._base.text import printable
 from shade.cli.messages import Messages
 from shade.cli.options import MODEL
 from shade.cli.output import EMBEDDING_NAME, LABELS_NAME, REPORT_NAME, SUMMARY_NAME, write_json, write_table
@@ -113,6 +114,6 @@ def show_results(summary: dict[str, Any], output: Path | None, *, as_json: bool)
     if "seconds" in summary:
         typer.echo(f"time            {summary['seconds']:.1f} s")
     if output is not None:
-        typer.echo(f"results in      {output}/")
+        typer.echo(f"results in      {printable(str(output))}/")
         if (output / REPORT_NAME).exists():
-            typer.echo(f"to look at      {output / REPORT_NAME}")
+            typer.echo(f"to look at      {printable(str(output / REPORT_NAME))}")

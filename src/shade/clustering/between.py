@@ -64,9 +64,10 @@ def _find_limits(clustering: FlatClustering, reached: IntArray, leaving: FloatAr
     by_label = np.argsort(reached, kind="stable")[np.sum(reached < 0) :]
     sizes = np.bincount(reached[by_label], minlength=clustering.n_clusters)
     for label, rows in enumerate(np.split(by_label, np.cumsum(sizes)[:-1])):
-        apart = leaving[rows][leaving[rows] > floor]  # rows that coincide tell nothing about how density falls
-        if len(apart):
-            low, high = np.percentile(apart, 25, method="lower"), np.percentile(apart, 75, method="higher")
+        apart = np.sort(leaving[rows])
+        apart = apart[apart > floor]  # rows that coincide tell nothing about how density falls
+        if last := len(apart):
+            low, high = apart[(last - 1) // 4], apart[-(-3 * (last - 1) // 4)]
             fence = float(np.nextafter(high * (high / low) ** FENCE, np.inf))
             limit[label] = fence if clustering.n_clusters == 1 else max(limit[label], fence)
     return limit

@@ -59,7 +59,9 @@ class FlatClustering:
     def from_arrays(cls, arrays: dict[str, AnyArray]) -> FlatClustering:
         """The clustering that `to_arrays` wrote; an exemplar's cluster is its label."""
         labels = arrays["labels"][arrays["exemplars"]]
-        exemplars = tuple(arrays["exemplars"][labels == label] for label in range(len(arrays["limit"])))
+        by_label = arrays["exemplars"][np.argsort(labels, kind="stable")][np.sum(labels < 0) :]
+        ends = np.cumsum(np.bincount(labels[labels >= 0], minlength=len(arrays["limit"])))
+        exemplars = tuple(np.split(by_label, ends)[:-1])
         outskirts = np.zeros(len(arrays["labels"]), np.bool_)
         outskirts[arrays["outskirts"]] = True
         return cls(**{**arrays, "exemplars": exemplars, "outskirts": outskirts})  # type: ignore[arg-type]

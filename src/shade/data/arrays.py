@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import zipfile
+import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,19 +20,23 @@ from shade.data.samples import ReadOptions, Samples, enumerate_names
 from shade.data.tables import check_names, known_columns
 
 CHANNELS = (1, 3, 4)
+HEADER_ERRORS = (ValueError, EOFError, OSError, SyntaxError, TypeError, OverflowError, RecursionError, MemoryError)
 
 
 def read_npy(path: Path, options: ReadOptions) -> Samples:
     """Map a file into memory: rows are read when they are used."""
-    with told_as(DataError, f"{path} cannot be read as an array", ValueError, EOFError, OSError):
+    with told_as(DataError, f"{path} cannot be read as an array", *HEADER_ERRORS):
+        _read_header(path)
         array: AnyArray = np.load(path, mmap_mode="r", allow_pickle=False)
     return _samples_of(array, {}, path, options)
 
 
 def read_npz(path: Path, options: ReadOptions) -> Samples:
     """Read the array to cluster, and those that hold labels and ids."""
-    errors = (ValueError, EOFError, zipfile.BadZipFile, OSError)
+    errors = (*HEADER_ERRORS, zipfile.BadZipFile, zlib.error)
     with told_as(DataError, f"{path} cannot be read as arrays", *errors), np.load(path, allow_pickle=False) as file:
+        size = sum(member.file_size for member in file.zip.infolist())
+        check_room(size, options.memory, f"Reading {path}", "Give more: it can only be read as a whole.")
         array, named = _choose(file.files, file.__getitem__, path, options)
     return _samples_of(array, named, path, options)
 
@@ -45,18 +51,32 @@ def open_zarr(path: Path) -> RowSource:
     return ArraySource(_open_store(path, None)[0], str(path))
 
 
+def _read_header(path: Path) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
+    """Shape, order, type and beginning of the values of a npy file, which must be as long as that says."""
+    with path.open("rb") as file:
+        version = np.lib.format.read_magic(file)
+        one = version == (1, 0)
+        if not one and version != (2, 0):
+            raise ValueError(f"its format has version {version}, not 1.0 or 2.0")
+        read_header = np.lib.format.read_array_header_1_0 if one else np.lib.format.read_array_header_2_0
+        shape, by_columns, dtype = read_header(file)
+        if not all(type(size) is int and size >= 0 for size in shape):
+            raise ValueError(f"its header says the shape {shape!s:.200}")
+        expected, found = math.prod(shape) * dtype.itemsize, path.stat().st_size - file.tell()
+        if expected > found:
+            n = (*shape, 1)[0]
+            raise DataError(
+                f"{path} ends in row {found * n // expected} of {n}: it was cut short, or its header is wrong."
+            )
+        return shape, by_columns, dtype, file.tell()
+
+
 class NpyFile(FileRows):
     """A npy file, read piece by piece."""
 
     def __init__(self, path: Path) -> None:
-        with (
-            told_as(DataError, f"{path} cannot be read as an array", ValueError, EOFError, OSError),
-            path.open("rb") as file,
-        ):
-            one = np.lib.format.read_magic(file) == (1, 0)
-            read_header = np.lib.format.read_array_header_1_0 if one else np.lib.format.read_array_header_2_0
-            shape, by_columns, dtype = read_header(file)
-            offset = file.tell()
+        with told_as(DataError, f"{path} cannot be read as an array", *HEADER_ERRORS, OSError):
+            shape, by_columns, dtype, offset = _read_header(path)
         if by_columns:
             raise DataError(f"{path} is stored by columns (Fortran order): rows cannot be read one after the other.")
         super().__init__(path, shape, dtype, offset)

@@ -11,6 +11,7 @@ import numpy as np
 
 from shade._base.arrays import AnyArray
 from shade._base.errors import DataError
+from shade._base.validation import check_whole_numbers
 from shade.data.filler import Filler
 from shade.data.samples import counted, enumerate_names
 
@@ -179,10 +180,12 @@ def is_text(kind: Any) -> bool:
     return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
 
 
-def to_numbers(column: Any) -> AnyArray:
+def to_numbers(column: Any, name: str) -> AnyArray:
     """A column of numbers or truth values as an array; empty cells become NaN."""
     import pyarrow
 
+    if pyarrow.types.is_integer(column.type):
+        check_whole_numbers(column.drop_null().to_numpy(), f"Column {name!r}")
     if pyarrow.types.is_boolean(column.type):
         column = column.cast(pyarrow.uint8())
     elif not (pyarrow.types.is_integer(column.type) or pyarrow.types.is_floating(column.type)):
@@ -210,7 +213,7 @@ def _encode(column: Column, found: Any, source: str, notes: list[str]) -> list[A
             raise DataError(
                 f"{source} has text where the model needs numbers: {column.name!r} (such as {example[:20]!r})."
             )
-        return [to_numbers(found)]
+        return [to_numbers(found, column.name)]
     if column.kind == "date":
         return [_to_days(column, found, source)]
     text = as_text(found)

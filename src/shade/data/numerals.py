@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
+
+from shade._base.validation import LARGEST_WHOLE
 
 SPACES = " \u00a0\u2009\u202f"
 APOSTROPHES = "'\u2019"
@@ -51,15 +54,20 @@ class Notation:
 
 
 def _cast(column: Any) -> Any | None:
-    """Text as whole numbers if all cells are, else as numbers; None if some cell is none."""
+    """Text as whole numbers if all cells are, else as numbers; None if some cell is none, or too long for a number."""
     import pyarrow
+    from pyarrow import compute
 
-    for kind in (pyarrow.int64(), pyarrow.float64()):
-        try:
-            return column.cast(kind)
-        except pyarrow.ArrowInvalid:
-            continue
-    return None
+    with suppress(pyarrow.ArrowInvalid):
+        return column.cast(pyarrow.int64())
+    try:
+        found = column.cast(pyarrow.float64())
+    except pyarrow.ArrowInvalid:
+        return None
+    # Integers that a float cannot tell apart stay text: they are names, not numbers.
+    far = column.filter(compute.greater_equal(compute.abs(found), float(LARGEST_WHOLE))).to_pylist()
+    whole = (text for text in far if re.fullmatch(r"[+-]?\d+", text))
+    return None if any(int(text) != int(float(text)) for text in whole) else found
 
 
 PLAIN = Notation()

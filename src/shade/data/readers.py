@@ -256,6 +256,10 @@ def _format_of(path: Path) -> Format:
 
 def _format_of_file(path: Path) -> Format:
     name = path.name.lower()
+    if not path.is_file():
+        raise DataError(
+            f"{path} is a pipe or a device, not a file. Write the data to a file, or pipe csv into: shade fit -"
+        )
     if path.stat().st_size == 0:
         raise DataError(f"{path} is empty.")
     if path.suffix.lower() in IMAGE_SUFFIXES:

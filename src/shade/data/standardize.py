@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,6 +16,8 @@ PIECE_ENTRIES = 1 << 20  # handled at a time where nothing is summed up: little 
 FEWEST_PIXELS = 64  # of a row that may be an image
 LONELY_SHARE, LONELY_ROWS = 0.5, 50  # of the variance of a column that one row holds, of at least so many
 SAME_LENGTH = 1e-3  # relative: rows that were scaled to one length, and rounded
+FAR = 1e130  # squares of such deviations, and of one over it, are numbers, and so are sums of many
+LEAST_DEVIATION = 1e-6  # of rows that are not standardised: networks compute in single precision
 PILED_SHARE = 1 / 3  # of the pixels that are black in some images and white in others; corners hardly ever are
 
 
@@ -40,13 +43,14 @@ def _share_a_unit(rows: Any) -> bool:
     high, at_high = np.full(columns, -np.inf), np.zeros(columns, np.int64)
     shortest, longest = np.inf, 0.0
     for part in _parts(rows, PIECE_ENTRIES):
-        lengths = np.linalg.norm(part, axis=1)
+        with np.errstate(over="ignore"):
+            lengths = np.linalg.norm(part, axis=1)
         lengths = lengths[lengths > 0]  # a text without any known word has no length
         shortest, longest = min(shortest, lengths.min(initial=np.inf)), max(longest, lengths.max(initial=0.0))
         low, at_low = _join_ends(low, at_low, part, np.minimum)
         high, at_high = _join_ends(high, at_high, part, np.maximum)
     piled = (low == low.min()) & (at_low > 1) & (high == high.max()) & (at_high > 1)
-    return bool(np.mean(piled) > PILED_SHARE or 0 < longest <= (1 + SAME_LENGTH) * shortest)
+    return bool(np.mean(piled) > PILED_SHARE or 0 < longest <= min((1 + SAME_LENGTH) * shortest, FAR))
 
 
 def _join_ends(end: FloatArray, count: IntArray, part: FloatArray, farther: np.ufunc) -> tuple[FloatArray, IntArray]:
@@ -76,33 +80,31 @@ class Standardizer:
         root of the mean variance of a column. With `one_hot`, columns that encode one category have one deviation, so
         that together they weigh like one column of numbers.
         """
-        if standardize is False and not unit_free:
-            return cls(np.zeros(1), np.ones(1))
         axis = None if standardize == "global" else 0
-        n, columns = X.shape
-        count = n if axis == 0 else n * columns
-        with np.errstate(over="ignore", invalid="ignore"):
-            total = np.zeros(columns if axis == 0 else 1)
-            for part in _parts(X):
-                total += part.sum(axis=axis)
-            mean = total / count
-            squares, largest = np.zeros_like(total), np.zeros_like(total)
-            for part in _parts(X):
-                parts = np.square(part - mean)
-                squares += parts.sum(axis=axis)
-                np.maximum(largest, parts.max(axis=axis), out=largest)
-            scale = np.sqrt(squares / count)
-        if not np.all(np.isfinite(scale)):
+        mean, scale, share, largest = _moments(X, axis, np.zeros(X.shape[1] if axis == 0 else 1, np.int64))
+        if not np.all((scale > 1.0 / FAR) & (scale < FAR) | (scale == 0) & ((largest == 0) | (largest > 1.0 / FAR))):
+            # In units that are powers of two nothing is rounded otherwise, and no square is too large or too small.
+            mean, scale, share, _ = _moments(X, axis, np.frexp(largest)[1].astype(np.int64))
+        if not np.all(np.isfinite(scale)) or largest.max() > np.finfo(np.float64).max / 4:
             raise ValueError(
-                "The data has values too large to be standardised: the square of the largest overflows. "
+                "The data has values too large to be standardised: their range exceeds that of double precision. "
                 "Divide the data by a constant first."
             )
         # A deviation that is only the rounding of a constant column's mean is none.
         constant = scale <= 10 * np.finfo(np.float64).eps * np.abs(mean)
         if standardize is False:
-            unit = float(np.sqrt(np.mean(np.where(constant, 0.0, np.square(scale)))))
-            return cls(np.zeros(1), np.full(1, unit if unit > 0 else 1.0))
-        lonely = (largest > LONELY_SHARE * squares) & ~constant & (n >= LONELY_ROWS)
+            deviations = np.where(constant, 0.0, scale)
+            exponent = int(np.frexp(deviations.max())[1])
+            unit = math.ldexp(float(np.sqrt(np.mean(np.square(np.ldexp(deviations, -exponent))))), exponent)
+            if unit_free:
+                return cls(np.zeros(1), np.full(1, unit if unit > 0 else 1.0))
+            if 0.0 < unit < LEAST_DEVIATION:
+                raise ValueError(
+                    f"The data deviates by {unit:.3g} from its mean, so little that all rows look alike to a network. "
+                    'Use standardize="feature" or another density_unit, or multiply the data by a constant first.'
+                )
+            return cls(np.zeros(1), np.ones(1))
+        lonely = (share > LONELY_SHARE) & ~constant & (len(X) >= LONELY_ROWS)
         for start, stop in find_one_hot(X) if one_hot and axis == 0 else ():
             scale[start:stop] = np.sqrt(np.square(scale[start:stop]).sum())
             lonely[start:stop] = False
@@ -154,6 +156,31 @@ def find_one_hot(X: AnyArray) -> list[tuple[int, int]]:
         if not found or start >= found[-1][1]:
             found.append((start, stop))
     return found
+
+
+def _moments(X: AnyArray, axis: int | None, exponents: IntArray) -> tuple[FloatArray, ...]:
+    """Mean, deviation, the share of its squares that one entry has, and the largest magnitude: by column, or of all.
+
+    Squares are of multiples of two to the power of the exponents.
+    """
+    count = len(X) if axis == 0 else len(X) * X.shape[1]
+    total, magnitude, squares, largest = (np.zeros(len(exponents)) for _ in range(4))
+    with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
+        for part in _parts(X):
+            magnitude = np.maximum(magnitude, np.abs(part).max(axis=axis))
+            total += _in_units(part, exponents).sum(axis=axis)
+        mean = total / count
+        for part in _parts(X):
+            parts = np.square(_in_units(part, exponents) - mean)
+            squares += parts.sum(axis=axis)
+            np.maximum(largest, parts.max(axis=axis), out=largest)
+        scale = np.sqrt(squares / count)
+        return np.ldexp(mean, exponents), np.ldexp(scale, exponents), largest / squares, magnitude
+
+
+def _in_units(part: FloatArray, exponents: IntArray) -> FloatArray:
+    """Multiples of powers of two; plain values need no copy."""
+    return np.ldexp(part, -exponents) if exponents.any() else part
 
 
 def _parts(X: AnyArray, entries: int | None = None) -> Iterator[FloatArray]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from shade._base.arrays import AnyArray
 from shade._base.errors import DataError, told_as
+from shade._base.text import is_number
 from shade.data.encoding import SEVERAL_ROWS, Column, Plan, TableEncoding, is_numeric, plan_columns
 from shade.data.missing import describe_missing
 from shade.data.numerals import PLAIN, read_numbers
@@ -248,8 +249,9 @@ def _explain_text(table: Any, text: list[str], n_columns: int) -> str:
 def _with_examples(table: Any, names: list[str]) -> str:
     shown = []
     for name in names[:8]:
-        values = (value for value in table.column(name).slice(0, 100).to_pylist() if value not in (None, ""))
-        shown.append(f"{name!r} (such as {str(next(values, ''))[:20]!r})")
+        values = ((row, str(value)) for row, value in enumerate(table.column(name).to_pylist()) if value is not None)
+        row, value = next(((row, value) for row, value in values if not is_number(value or "0")), (0, ""))
+        shown.append(f"{name!r} (such as {value[:20]!r}{f' in row {row}' if row else ''})")
     return ", ".join(shown) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
 
 

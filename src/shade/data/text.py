@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv as lines
 import gzip
 import io
@@ -14,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from shade._base.errors import DataError, told_as
-from shade._base.memory import check_room
+from shade._base.memory import available_memory, check_room
+from shade._base.text import is_number
 from shade.data.samples import ReadOptions, counted
 from shade.data.tables import RawTable
 
@@ -48,13 +50,13 @@ def read_text(path: Path, options: ReadOptions) -> RawTable:
                 delimiter = "\t"
             if delimiter in ";|" or (delimiter == "\t" and path == STANDARD_INPUT):
                 notes.append(f"columns are separated by {DELIMITERS[delimiter]}")
-        if options.header is None and all(_is_number(cell.strip().strip('"')) for cell in first.split(delimiter)):
+        if options.header is None and all(is_number(cell.strip().strip('"')) for cell in first.split(delimiter)):
             raise DataError(
                 f"The first line of {source} holds numbers only: say whether it is a row (--no-header) or names "
                 "(--header)."
             )
         columns = 1 + bare.count(delimiter)
-        what = f"Reading {source}, by its size some {text.n_lines:,} rows of {counted(columns, 'column')},"
+        what = f"Reading {source}, of at least {text.n_lines:,} lines of {counted(columns, 'column')},"
         remedy = "Give more, or write it as parquet, of which rows can be read as they are needed."
         check_room(text.n_bytes + text.n_lines * columns * BYTES_A_CELL, options.memory, what, remedy)
         return RawTable(_parse(text, delimiter, source, options), delimiter if columns > 1 else "", tuple(notes))
@@ -102,43 +104,66 @@ def _trim(cells: Any, empty: Collection[str]) -> Any:
 
 @dataclass(frozen=True)
 class OpenText:
-    """What pyarrow reads from, its first line that is not empty, and about how many bytes and lines it has."""
+    """What pyarrow reads from, its first line that is not empty, and how many bytes and lines it has."""
 
     stream: Any
     first: str
-    n_bytes: float
+    n_bytes: int
     n_lines: int
 
 
 def _open_text(path: Path, options: ReadOptions) -> OpenText:
     import pyarrow
 
-    if path == STANDARD_INPUT:
-        # One byte more than may be taken is enough to be refused.
-        most = -1 if options.memory is None else options.memory + 1
-        given = sys.stdin.buffer.read(most)
-        if given.startswith(GZIPPED):
-            with gzip.open(io.BytesIO(given)) as file:
-                given = file.read(most)
-        stream: Any = io.BytesIO(given)
-        head, share = given[:HEAD_BYTES], HEAD_BYTES / max(1, len(given))
-    elif path.suffix.lower() == ".zip":
-        with zipfile.ZipFile(path) as archive:
-            member = table_in_zip(archive)
-            size = archive.getinfo(member).file_size
-            what, remedy = f"Unpacking {path}", "Give more, or write it as parquet."
-            check_room(size, options.memory, what, remedy)
-            stream = io.BytesIO(archive.read(member))
-        head, share = stream.getvalue()[:HEAD_BYTES], HEAD_BYTES / max(1, size)
-    else:
-        stream = str(path)
-        with pyarrow.OSFile(stream) as file, pyarrow.input_stream(file, PACKED.get(path.suffix.lower())) as unpacked:
-            head = bytes(unpacked.read(HEAD_BYTES))
-            share = file.tell() / path.stat().st_size  # a packed file is taken to be packed alike all through
-    parts = max(1.0, 1 / share)
+    if path == STANDARD_INPUT or path.suffix.lower() == ".zip":
+        stream = io.BytesIO(_read_standard_input(options) if path == STANDARD_INPUT else _unpack(path, options))
+        measured = _measure_text(stream, "standard input" if path == STANDARD_INPUT else path, options)
+        stream.seek(0)
+        return OpenText(stream, *measured)
+    with pyarrow.OSFile(str(path)) as file, pyarrow.input_stream(file, PACKED.get(path.suffix.lower())) as unpacked:
+        return OpenText(str(path), *_measure_text(unpacked, path, options))
+
+
+def _read_standard_input(options: ReadOptions) -> bytes:
+    """All that comes, unpacked; one byte more than may be taken is enough to be refused."""
+    most = -1 if options.memory is None else options.memory + 1
+    given = sys.stdin.buffer.read(most)
+    if given.startswith(GZIPPED):
+        with gzip.open(io.BytesIO(given)) as file:
+            return file.read(most)
+    return given
+
+
+def _unpack(path: Path, options: ReadOptions) -> bytes:
+    """The one table of a zip; what its directory says of the size is checked while it is unpacked."""
+    with zipfile.ZipFile(path) as archive:
+        member = table_in_zip(archive)
+        size = archive.getinfo(member).file_size
+        check_room(size, options.memory, f"Unpacking {path}", "Give more, or write it as parquet.")
+        return archive.read(member)
+
+
+def _measure_text(file: Any, file_name: object, options: ReadOptions) -> tuple[str, int, int]:
+    """First line, bytes and lines of a text, which is read to its end: what is packed may be packed in any way."""
+    most = available_memory() if options.memory is None else options.memory
+    head = part = bytes(file.read(HEAD_BYTES))
+    n_bytes = n_lines = 0
+    while part and (most is None or n_bytes <= most):
+        n_bytes, n_lines = n_bytes + len(part), n_lines + part.count(b"\n")
+        part = bytes(file.read(HEAD_BYTES))
+    if b"\0" in head[:4] and options.encoding == "utf8":
+        raise DataError(f"{file_name} holds text of another encoding: add --encoding {_wide_encoding(head)}.")
     lines = head.decode(options.encoding, "replace").lstrip("\ufeff").split("\n")
-    first = next((line for line in lines if line.strip("\r")), "").strip("\r")
-    return OpenText(stream, first, len(head) * parts, round(head.count(b"\n") * parts))
+    return next((line for line in lines if line.strip("\r")), "").strip("\r"), n_bytes, n_lines
+
+
+def _wide_encoding(head: bytes) -> str:
+    """The encoding of text with characters of several bytes, by its beginning."""
+    if head.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
+        return "utf-32"
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    return "utf-16-be" if head.startswith(b"\0") else "utf-16-le"
 
 
 def table_in_zip(archive: zipfile.ZipFile) -> str:
@@ -153,11 +178,3 @@ def table_in_zip(archive: zipfile.ZipFile) -> str:
             f"{archive.filename} holds {counted(len(found), 'table')}. Unpack it and give one of its files."
         )
     return found[0]
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

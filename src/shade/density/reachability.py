@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from shade._base.arrays import FloatArray
-from shade._base.validation import check_min_samples, check_points
+from shade._base.validation import check_extent, check_min_samples, check_points
 from shade._kernels import prim
 from shade.density.search import KDTree, make_search
 
@@ -32,6 +32,7 @@ def core_distances(X: object, min_samples: int = 5, *, n_jobs: int | None = None
     array([1., 1., 2., 4.])
     """
     points = check_points(X)
+    check_extent(points)
     check_min_samples(min_samples, len(points), smallest=1)
     search = make_search(points)
     core = np.sqrt(search.core_distances(min_samples, n_jobs))

@@ -12,8 +12,9 @@ from shade._base.arrays import FloatArray, IntArray
 from shade._base.errors import ShadeWarning
 from shade._base.parallel import run_chunks
 from shade._base.ranks import ALONE, Ranks
-from shade._base.validation import check_choice, check_min_samples, check_points
+from shade._base.validation import check_choice, check_extent, check_min_samples, check_points
 from shade._kernels import boruvka, prim
+from shade.density.order import canonical_order
 from shade.density.search import AllPairs, KDTree, ProductBlocks, choose_algorithm
 
 WORTH_A_DEVICE = 2048  # rows from which moving the data pays
@@ -78,8 +79,35 @@ def minimum_spanning_tree(
     [1.0, 2.0, 4.0]
     """
     points = check_points(X)
+    check_extent(points)
     check_min_samples(min_samples, len(points), smallest=1)
     check_choice("algorithm", algorithm, ALGORITHMS)
+    kept, copies, of = _find_copies(points, min_samples)
+    if not len(copies):
+        return _span(points, min_samples, algorithm, n_jobs, device, ranks)
+    tree = _span(points[kept], min_samples, algorithm, n_jobs, device, ranks)
+    edges = np.vstack([kept[tree.edges], np.column_stack([of, copies])])
+    return SpanningTree(edges, np.append(tree.weights, np.zeros(len(copies))))
+
+
+def _find_copies(points: FloatArray, min_samples: int) -> tuple[IntArray, IntArray, IntArray]:
+    """The rows that a tree is built of, those beyond `min_samples` at one place, and where each of these is kept.
+
+    Rows at such a place have the core distance 0. To search from each of them again would take quadratic time.
+    """
+    order = canonical_order(points)
+    begins = np.arange(len(order)) == 0
+    for column in range(points.shape[1]):
+        begins[1:] |= np.diff(points[order, column]) != 0
+    first = np.flatnonzero(begins)[np.cumsum(begins) - 1]
+    beyond = np.arange(len(order)) - first >= min_samples
+    return np.sort(order[~beyond]), order[beyond], order[first[beyond]]
+
+
+def _span(
+    points: FloatArray, min_samples: int, algorithm: str, n_jobs: int | None, device: str, ranks: Ranks
+) -> SpanningTree:
+    """The tree of points of which no more than `min_samples` coincide."""
     if algorithm == "auto" and device.startswith("cuda") and len(points) >= WORTH_A_DEVICE:
         tree = ranks.from_first(partial(_try_device, points, min_samples, device))
         if tree is not None:
@@ -102,7 +130,7 @@ def _try_device(points: FloatArray, min_samples: int, device: str) -> SpanningTr
         warnings.warn(
             f"The spanning tree is built on the CPU, since {device!r} could not: {type(error).__name__}: {error}",
             ShadeWarning,
-            stacklevel=5,
+            stacklevel=6,
         )
         return None
 

@@ -112,7 +112,6 @@ class DCTreeClustering(ClusterMixin, TreeClusteringMixin, BaseEstimator):  # typ
         with unchanged_on_error(self), process_group() as ranks:
             self.check_parameters()
             points = validation.check_points(check_rows(self, X, reset=True))
-            validation.check_extent(points)
             validation.check_min_samples(self.min_samples, len(points), 2, "DCTreeClustering")
             check_ranks(ranks, self.get_params(), points)
             self._cluster_points(points, ranks)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,7 +37,7 @@ def check_samples(model: SHADE, X: Any, *, reset: bool) -> Any:
     if source is not None:
         rows = check_source(model, source, reset=reset)
     else:
-        rows = check_rows(model, np.asarray(X).reshape(len(X), -1) if len(shape) > 1 else X, reset=reset)
+        rows = check_rows(model, np.asarray(X).reshape(len(X), math.prod(shape)) if len(shape) > 1 else X, reset=reset)
     if reset:
         validation.check_min_samples(model.min_samples, len(rows), 2, "SHADE")
         model.sample_shape_ = shape if len(shape) > 1 else rows.shape[1:]
@@ -57,8 +59,16 @@ def check_ranks(ranks: Ranks, parameters: Mapping[str, object], rows: Any) -> No
         ranks.check_same(fingerprint(rows), "data")
 
 
-def check_rows(estimator: Any, X: object, *, reset: bool) -> AnyArray:
+def check_rows(estimator: Any, X: Any, *, reset: bool) -> AnyArray:
     """Check rows as scikit-learn does, with our words for what is not a number."""
+    if hasattr(X, "dtypes") and hasattr(X, "iloc"):
+        for position, name in enumerate(X.columns):
+            validation.check_whole_numbers(X.iloc[:, position].to_numpy(), f"Column {str(name)!r}")
+    elif isinstance(X, list | tuple):
+        with suppress(ValueError):  # where rows have unequal lengths, which is told below
+            X = np.asarray(X)
+    if isinstance(X, np.ndarray):
+        validation.check_whole_numbers(X)
     try:
         checked = validation.check_numeric(
             validate_data(

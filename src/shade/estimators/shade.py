@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -32,7 +32,7 @@ from shade.density.spanning_tree import minimum_spanning_tree
 from shade.estimators.result_warnings import warn_of_lonely_rows, warn_of_result
 from shade.estimators.row_checks import check_ranks, check_samples
 from shade.estimators.tree_estimator import CLUSTERING_RULES, TreeClusteringMixin
-from shade.training.autoencoders import check_network, shape_for_network
+from shade.training.autoencoders import check_network, has_decoder, shape_for_network
 from shade.training.callbacks import as_callback, verbosity_callbacks
 from shade.training.embedder import Embedder
 from shade.training.fitting import TrainingJob, begin_training, count_epochs, count_networks, plan_training, train
@@ -293,18 +293,11 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
             device = self.check_parameters()
             rows = check_samples(self, X, reset=True)
             self.n_networks_ = count_networks(self.n_networks, len(rows))
-            plan, self.training_tree_ = plan_training(
-                rows,
-                memory,
-                device,
-                tree=self.tree,
-                embedding_columns=self.n_networks_ * self.embedding_size,
-                batch_size=self.batch_size,
-                min_samples=self.min_samples,
-                ranks=ranks,
-            )
+            job = self._training_job(len(rows), ranks)
+            plan, self.training_tree_ = plan_training(rows, memory, device, tree=self.tree, job=job)
             if isinstance(rows, RowSource):
                 validation.check_finite(rows, rows.place)
+                validation.check_whole_numbers(rows)
             identity = {**self.get_params(), **plan.identity(), "training_tree": self.training_tree_}
             files = {"checkpoint": checkpoint is not None, "resume": resume is True or (bool(resume) and "a file")}
             check_ranks(ranks, {**identity, **files}, rows)
@@ -322,7 +315,7 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
             data = self._read_data(samples, ranks)
             tree = None if data is None else data.dc_tree
             neighbours = self._find_neighbours(data)
-            job = self._training_job(len(rows), ranks)
+            job = replace(job, standardize=self.standardizer_.apply)
             results = train(job, rows, samples, tree, neighbours, plan, device, seed, checkpoints)
             self.networks_ = [result.network.to("cpu") for result in results]
             self.history_ = [record for result in results for record in result.history]
@@ -366,6 +359,10 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         ndarray of shape (n_samples, n_features), or images as in `fit`
         """
         check_is_fitted(self)
+        if not all(map(has_decoder, self.networks_)):
+            raise ValueError(
+                "This SHADE was saved without its decoder, so it cannot turn the embedding back into rows."
+            )
         points = validation.check_points(Z).astype(np.float32)
         if points.shape[1] != self.embedding_.shape[1]:
             columns = self.embedding_.shape[1]
@@ -421,7 +418,6 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
                 distance=self.embedding_distance,
             ),
             density_unit=self.density_unit,
-            standardize=self.standardizer_.apply,
             callbacks=(*map(as_callback, self.callbacks), *verbosity_callbacks(self.verbose)),
             n_jobs=self.n_jobs,
             ranks=ranks,
@@ -440,6 +436,8 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
                 f"The 'batch_size' parameter of SHADE must be an int in the range [min_samples, inf), here "
                 f"[{self.min_samples}, inf). Got {self.batch_size} instead."
             )
+        if not isinstance(self.callbacks, Iterable):
+            raise ValueError(f"The 'callbacks' parameter of SHADE must be a sequence. Got {self.callbacks!r} instead.")
         for callback in self.callbacks:
             as_callback(callback)
         return resolve_device(self.device)

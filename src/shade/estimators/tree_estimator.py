@@ -269,21 +269,25 @@ class TreeClusteringMixin:
         frame.index.name = "id"
         return frame
 
-    def save(self, path: str | PathLike[str]) -> None:
+    def save(self, path: str | PathLike[str], *, decoder: bool = True) -> None:
         """Write the model to one file that `shade.load` reads.
 
-        A file of SHADE holds the embedding, not the data; one of DCTreeClustering holds the points it was fitted to.
+        A file of DCTreeClustering holds the points it was fitted to. A file of SHADE holds the embedding and the
+        networks: the decoder turns the embedding back into approximate rows. Share it as carefully as the data.
 
         Parameters
         ----------
         path : str or path
             By custom it ends in ".shade".
+        decoder : bool, default=True
+            Whether to save the decoders of SHADE's own networks. Without them, nobody can turn the embedding back into
+            rows with the file alone, and the loaded model has no `inverse_transform`.
         """
         check_is_fitted(self)
         from shade.persistence.model_file import write_model_file  # here, as clustering alone needs no torch
         from shade.persistence.saved_state import contents_of
 
-        write_model_file(path, contents_of(self))
+        write_model_file(path, contents_of(self, decoder=decoder))
 
     if TYPE_CHECKING:
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from shade._base.arrays import AnyArray, FloatArray, IntArray
-from shade._base.validation import check_points
+from shade._base.validation import check_extent, check_points
 
 
 def check_labels(labels: object, n: int) -> AnyArray:
@@ -21,6 +21,7 @@ def check_labels(labels: object, n: int) -> AnyArray:
 def split_classes(X: object, labels: object, smallest: int = 1) -> tuple[FloatArray, list[IntArray]]:
     """All points, and the rows of each class of at least `smallest` points; negative labels are noise, in no class."""
     points = check_points(X)
+    check_extent(points)
     classes = check_labels(labels, len(points))
     rows = [np.flatnonzero(classes == label) for label in np.unique(classes[classes >= 0])]
     return points, [members for members in rows if len(members) >= smallest]

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from shade._base.arrays import AnyArray, BoolArray, FloatArray, IntArray
+from shade._base.text import printable
 from shade._base.validation import Whole, check_finite, check_numeric, check_parameter, to_numpy
 
 # Columns are ranked so many entries at a time, so that the ranks of large data are never held at once.
@@ -58,10 +59,11 @@ class Explanation:
         )
 
     def __str__(self) -> str:
-        return "\n".join(
+        lines = (
             f"cluster {cluster}: " + ", ".join(self._describe(cluster, place) for place in range(len(features)))
             for cluster, features in enumerate(self.features)
         )
+        return printable("\n".join(lines))
 
     def _describe(self, cluster: int, place: int) -> str:
         feature = self.features[cluster, place]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import fields
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,15 +19,23 @@ from scipy.spatial.distance import cdist
 
 from shade._base.arrays import AnyArray, BoolArray, FloatArray
 from shade._base.errors import ModelFileError, told_as
+from shade._kernels.merge_tree import smallest_rows
 from shade.clustering.clustering import Clustering
 from shade.clustering.rule import ClusterRule
 from shade.clustering.selection import FlatClustering, find_branches
+from shade.density.dc_tree import DCTree
+from shade.density.spanning_tree import SpanningTree
 from shade.persistence.model_file import ModelContents
 from shade.training.checkpoints import part_of
 
+HISTORY, LARGEST_RECORD = {"epoch", "loss", "reconstruction_loss", "seconds"}, 1e300
 MOST_FEATURES = 1 << 24  # of one sample, where no weights tell how many there are
 MOST_PROBES = 64
+STEPS_AT_A_TIME = 1 << 16
 MOST_PAIRS = 1 << 22  # of points that are measured to check the tree
+FEW_COLUMNS = 64  # with more, as many pairs fewer are measured
+MOST_GROUPS = 1000  # in which distances are measured
+MOST_CHOICES = 1 << 23  # numbers of clusters, over all branches, that choosing a wanted number holds at a time
 TOLD = 1e-6  # of a squared distance, relative to the extent of the points: a device finds the tree in single precision
 ESTIMATORS = ("SHADE", "DCTreeClustering")
 TREE = {
@@ -84,6 +93,11 @@ def check_contents(contents: ModelContents) -> None:
     whole = links.shape[1] == 2 and len(links) in [number * (n - 1) for number in trees]
     _require(whole, f"the links have shape {links.shape}")
     _require((links >= 0) & (links < n), "there are links to what is no row")
+    if len(links) < n:  # of the points alone, so they are what the tree merges along
+        with told_as(ModelFileError, "The links in the model file are no tree", ValueError):
+            along = DCTree.from_spanning_tree(SpanningTree(links, arrays["dc_tree.height"])).to_arrays()
+        same = all(np.array_equal(along[name], arrays[f"dc_tree.{name}"]) for name in ("left", "right"))
+        _require(same, "the links are not those along which the tree merges")
     joined = coo_array((np.ones(len(links)), (links[:, 0], links[:, 1])), (n, n))
     _require(connected_components(joined, directed=False)[0] == 1, "the links do not reach all rows")
     _require(len(groups) == n and (groups >= -1) & (groups < n), "there are groups that are none")
@@ -123,15 +137,25 @@ def check_clusters(clustering: Clustering, stored: FlatClustering) -> None:
     if clustering.shown.decides:
         enough = np.bincount(groups[groups >= 0]) >= clustering.structure_tree.test.smallest
         _require(enough & find_branches(clustering.structure_tree, groups)[1], "there are groups that are no branches")
+    if clustering.rule.n_clusters is not None:
+        leaves = clustering.structure_tree.n_leaves
+        choices = np.minimum(leaves, clustering.rule.n_clusters)
+        few = choices.sum() <= MOST_CHOICES and float(choices[0]) * float(leaves[0]) <= MOST_CHOICES**1.3
+        _require(few, f"its {clustering.rule.n_clusters} clusters would take too long to choose again")
     with told_as(ModelFileError, "The contents of the model file do not fit together", ValueError):
         again = clustering.flat.to_arrays()
     for name, values in stored.to_arrays().items():
-        same = values.shape == again[name].shape and np.allclose(values, again[name], 1e-6, 1e-9, equal_nan=True)
+        exact = values.dtype.kind == "i"
+        close = np.array_equal if exact else partial(np.allclose, rtol=1e-6, atol=1e-9, equal_nan=True)
+        same = values.shape == again[name].shape and close(values, again[name])
         _require(same, f"the {name} of the clusters are not those that the tree gives")
 
 
 def check_points(clustering: Clustering) -> None:
-    """Check that rows have in the tree the nearest that they have among the points of their group."""
+    """Check that the tree is one of the points: as far as linear time tells for all, and closer for a sample.
+
+    Heights that are too small, of rows outside the sample, are not noticed: that would need a search for all rows.
+    """
     groups, tree, min_samples = clustering.shown.groups, clustering.dc_tree, clustering.rule.min_samples
     size = np.bincount(groups[groups >= 0])
     dense = int(size.sum())
@@ -139,8 +163,34 @@ def check_points(clustering: Clustering) -> None:
     first_merge = np.empty(2 * tree.n_points)
     first_merge[tree.left] = first_merge[tree.right] = tree.height
     by_group = np.argsort(groups, kind="stable")[len(groups) - dense :]
-    for rows in np.split(by_group, np.cumsum(size)[:-1]):
-        _check_nearest(clustering.points[rows], first_merge[rows], min_samples, MOST_PAIRS * len(rows) // dense)
+    _check_steps(clustering, first_merge)
+    groups_of_rows = np.split(by_group, np.cumsum(size)[:-1])
+    pairs = MOST_PAIRS // max(1, clustering.points.shape[1] // FEW_COLUMNS)
+    for rows in groups_of_rows[:: 1 + len(groups_of_rows) // MOST_GROUPS]:
+        _check_nearest(clustering.points[rows], first_merge[rows], min_samples, pairs * len(rows) // dense)
+
+
+def _check_steps(clustering: Clustering, first_merge: FloatArray) -> None:
+    """Check that no row is farther from the one before it in the tree than the direct step, and background above all.
+
+    The direct step is the distance, or the larger of both core distances, which are no larger than first merges.
+    """
+    tree, groups, points = clustering.dc_tree, clustering.shown.groups, clustering.points
+    outside, height = clustering.shown.background, tree.height
+    if outside.any():
+        top = np.count_nonzero(outside)
+        _require(height[-top:] == 2.0 * height[-top - 1], "the background does not join above all else")
+        _require(first_merge[: len(groups)][outside] == height[-1], "there is background that does not join last")
+    extent = float(np.ptp(points, axis=0).max()) or 1.0
+    for at in range(1, len(groups), STEPS_AT_A_TIME):
+        rows, before = tree.order[at : at + STEPS_AT_A_TIME], tree.order[at - 1 : at - 1 + STEPS_AT_A_TIME]
+        before = before[: len(rows)]
+        gaps = (points[rows] - points[before]) / extent
+        direct = np.maximum(np.einsum("ij,ij->i", gaps, gaps), np.square(first_merge[rows] / extent))
+        direct = np.maximum(direct, np.square(first_merge[before] / extent))
+        step = np.square(tree.reachability[at : at + len(rows)] / extent)
+        inside = (groups[rows] == groups[before]) & (groups[rows] >= 0)
+        _require(~inside | (step <= direct + TOLD * (1.0 + direct)), "the tree is not of the points")
 
 
 def _check_nearest(points: FloatArray, first_merge: FloatArray, min_samples: int, most_pairs: int) -> None:
@@ -187,9 +237,7 @@ def _check_description(description: Mapping[str, Any]) -> None:
     _require(features <= MOST_FEATURES, f"samples have {features} features, more than {MOST_FEATURES}")
     _require(all(isinstance(name, str) for name in names), "names of features are not text")
     _require(len(names) in (0, features), f"there are {len(names)} names of {features} features")
-    for record in description["history"]:
-        numbers = isinstance(record, dict) and all(type(value) in (int, float) for value in record.values())
-        _require(numbers, "the history is not of numbers")
+    _check_history(description["history"], description["estimator"] == "SHADE")
     _require(all(isinstance(text, str) for text in description["versions"].values()), "versions are not text")
     deep = description["estimator"] == "SHADE"
     trees = ("batch", "complete") if deep else (None,)
@@ -199,6 +247,15 @@ def _check_description(description: Mapping[str, Any]) -> None:
     settled = description.get("settled")
     _require(type(settled) is bool and (deep or not settled), "it does not say whether the embedding has settled")
     _require(type(description.get("of_data")) is bool, "it does not say whether the clusters are those of the data")
+
+
+def _check_history(history: list[Any], deep: bool) -> None:
+    """Check that each epoch was recorded, with finite numbers: what shows a history reads them unseen."""
+    _require(bool(history) == deep, "there is no history of training, or one where nothing was trained")
+    for record in history:
+        numbers = isinstance(record, dict) and all(type(value) in (int, float) for value in record.values())
+        _require(numbers and set(record) >= HISTORY, "the history is not of epochs with numbers")
+        _require(all(abs(value) < LARGEST_RECORD for value in record.values()), "the history has numbers that are none")
 
 
 def _check_standardizer(mean: AnyArray, scale: AnyArray, features: int) -> None:
@@ -213,16 +270,17 @@ def _check_tree(tree: dict[str, AnyArray], n: int) -> None:
     for name, values in tree.items():
         expected = n if name in ("order", "reachability") else n - 1
         _require(len(values) == expected, f"the {name} of the tree has {len(values)} entries, not {expected}")
-    order, reachability, height = tree["order"], tree["reachability"], tree["height"]
-    _require(np.array_equal(np.sort(order), np.arange(n)), "the order of the tree is not one of its rows")
-    _require(reachability[0] == np.inf, "the reachability of the tree does not begin with infinity")
+    left, right, height = tree["left"], tree["right"], tree["height"]
     _require(np.isfinite(height) & (height >= 0), "the tree has heights that are no distances")
-    _require(np.array_equal(np.sort(reachability[1:]), height), "heights and reachability of the tree disagree")
-    nodes = np.concatenate([tree["left"], tree["right"]])
-    _require(np.array_equal(np.sort(nodes), np.arange(2 * n - 2)), "the merges of the tree are not of its nodes")
-    made = np.maximum(tree["left"], tree["right"]) < n + np.arange(n - 1)
-    _require(made, "the tree merges nodes before they are made")
-    _require((tree["size"] >= 2) & (tree["size"] <= n), "the tree has nodes of impossible size")
+    _require(np.diff(height) >= 0, "the heights of the tree are not in ascending order")
+    nodes = np.concatenate([left, right])
+    _require((nodes >= 0) & (nodes < 2 * n - 2), "the merges of the tree are not of its nodes")
+    _require(np.bincount(nodes, minlength=2 * n - 2) == 1, "the merges of the tree are not of its nodes")
+    _require(np.maximum(left, right) < n + np.arange(n - 1), "the tree merges nodes before they are made")
+    below = smallest_rows(left, right)
+    again = DCTree.from_spanning_tree(SpanningTree(np.column_stack([below[left], below[right]]), height)).to_arrays()
+    for name, values in tree.items():
+        _require(np.array_equal(values, again[name]), f"the {name} of the tree does not follow from its merges")
 
 
 def _check_clustering(clustering: dict[str, AnyArray], n: int) -> None:
@@ -237,9 +295,10 @@ def _check_clustering(clustering: dict[str, AnyArray], n: int) -> None:
     for name in ("strengths", "outlier_scores", "persistence"):
         _require((clustering[name] >= 0) & (clustering[name] <= 1), f"there are {name} outside 0 … 1")
     _require(~np.isnan(limit), "there are clusters without a limit")
-    _require((exemplars >= 0) & (exemplars < n), "there are exemplars that are no rows")
     outskirts = clustering["outskirts"]
-    _require((outskirts >= 0) & (outskirts < n), "there are outskirts that are no rows")
+    for name, rows in (("exemplars", exemplars), ("outskirts", outskirts)):
+        _require((rows >= 0) & (rows < n), f"there are {name} that are no rows")
+        _require(len(rows) <= n and np.bincount(rows, minlength=n) <= 1, f"there are {name} that are told twice")
     inside = np.delete(labels, outskirts)
     _require(np.bincount(inside[inside >= 0], minlength=k) > 0, "there are clusters of outskirts alone")
 

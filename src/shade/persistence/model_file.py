@@ -31,6 +31,7 @@ NETWORK, ARRAYS, MANIFEST = "network.safetensors", "arrays.npz", "manifest.json"
 MEMBERS = (MANIFEST, NETWORK, ARRAYS)
 DTYPES = tuple(map(np.dtype, (np.float32, np.float64, np.int32, np.int64)))
 MOST_ARRAYS = 64
+MOST_MANIFEST = 1 << 23  # bytes: as values, JSON takes up to 30 times as much memory as text
 # What zipfile raises for damaged archives.
 ZIP_ERRORS = (
     zipfile.BadZipFile, NotImplementedError, RuntimeError, ValueError, EOFError, LookupError, OverflowError,
@@ -57,9 +58,13 @@ def write_model_file(path: str | PathLike[str], contents: ModelContents) -> None
         **contents.description,
         "sha256": {name: hashlib.sha256(data).hexdigest() for name, data in members.items()},
     }
-    packed = io.BytesIO()
+    text, packed = json.dumps(manifest, indent=1), io.BytesIO()
+    if len(text.encode()) > MOST_MANIFEST:
+        raise ValueError(
+            f"The names of the features are too long to be saved: with all else they take {len(text)} bytes."
+        )
     with zipfile.ZipFile(packed, "w") as archive:
-        archive.writestr(MANIFEST, json.dumps(manifest, indent=1))
+        archive.writestr(MANIFEST, text)
         for name, data in members.items():
             archive.writestr(name, data)
     write_whole(Path(path), packed.getvalue())
@@ -113,6 +118,10 @@ def _check_members(names: list[str], expected: tuple[str, ...]) -> None:
 
 
 def _parse_manifest(data: bytes) -> dict[str, Any]:
+    if len(data) > MOST_MANIFEST:
+        raise ModelFileError(
+            f"The member {MANIFEST} of the model file has {len(data)} bytes, more than {MOST_MANIFEST}."
+        )
     with told_as(ModelFileError, f"The member {MANIFEST} of the model file cannot be read", ValueError, RecursionError):
         manifest = json.loads(data)
     found = manifest.get("format") if isinstance(manifest, dict) else None

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
 
-from shade._base.arrays import FloatArray, SingleArray
+from shade._base.arrays import FloatArray, IntArray, SingleArray
 from shade._base.errors import ModelFileError, told_as
 from shade._base.version import __version__
 from shade.clustering.clustering import Clustering, Shown
@@ -19,18 +19,21 @@ from shade.data.standardize import Standardizer
 from shade.density.dc_tree import DCTree
 from shade.persistence.model_checks import ESTIMATORS, check_clusters, check_contents, check_points, rule_of
 from shade.persistence.model_file import ModelContents
-from shade.training.autoencoders import outline_network, shape_for_network
+from shade.training.autoencoders import count_entries, has_decoder, outline_network, shape_for_network
 from shade.training.checkpoints import part_of
 from shade.training.inference import encode_rows
 
 SAME = 1e-6  # relative: rows are embedded in double precision and rounded to single
 WAVES = 16
+PROBE_ENTRIES = 1 << 25  # numbers that the layers make of all probes: of large images, fewer are embedded again
 NOT_SAVED = ("callbacks", "device")  # functions cannot be saved, and a model moves between machines
 
 
-def contents_of(model: Any) -> ModelContents:
+def contents_of(model: Any, *, decoder: bool = True) -> ModelContents:
     """Everything that prediction and reclustering need; the training data of SHADE is not among it."""
     _check_parameters_of_fit(model)
+    if not decoder and isinstance(getattr(model, "network", None), torch.nn.Module):
+        raise ValueError("decoder=False is for the networks of SHADE itself: what decodes in a module is not known.")
     clustering = model.clustering_
     parameters = {name: _plain(value) for name, value in model.get_params().items() if name not in NOT_SAVED}
     networks = getattr(model, "networks_", [])
@@ -43,6 +46,7 @@ def contents_of(model: Any) -> ModelContents:
         "settled": clustering.settled,
         "of_data": clustering.shown.decides,
         "seed": getattr(model, "seed_", None),
+        "decoder": decoder and all(map(has_decoder, networks)),
         "history": getattr(model, "history_", []),
         "feature_names": list(getattr(model, "feature_names_in_", [])),
         "rule": {name: _plain(value) for name, value in asdict(clustering.rule).items()},
@@ -54,6 +58,7 @@ def contents_of(model: Any) -> ModelContents:
         f"{member}.{name}": tensor.clone(memory_format=torch.contiguous_format)  # a network may use a layer twice
         for member, network in enumerate(networks)
         for name, tensor in network.state_dict().items()
+        if decoder or name.partition(".")[0] not in network.decoding
     }
     arrays = {
         "embedding": model.points_,
@@ -67,7 +72,7 @@ def contents_of(model: Any) -> ModelContents:
         arrays |= {"standardizer.mean": model.standardizer_.mean, "standardizer.scale": model.standardizer_.scale}
         # A made-up row, by which and by others made of it a loaded model shows that it embeds as the saved one did.
         row = model.standardizer_.undo(np.cos(np.arange(model.n_features_in_)))
-        arrays |= {"probe.row": row, "probe.embedding": _embed_probes(model, row, 2 * WAVES)}
+        arrays |= {"probe.row": row, "probe.embedding": _embed_probes(model, row, np.arange(2 * WAVES))}
     return ModelContents(description, tensors, arrays)
 
 
@@ -176,31 +181,37 @@ def _restore_embedding(model: Any, contents: ModelContents) -> None:
     for name, tensor in tensors.items():
         if tensor.is_floating_point() and not torch.isfinite(tensor).all():
             raise ModelFileError(f"The weights {name!r:.80} in the model file have values that are no numbers.")
-    model.networks_ = [_restore_network(model, part_of(tensors, f"{member}.")) for member in range(model.n_networks_)]
-    expected, columns = arrays["probe.embedding"], model.embedding_.shape[1]
-    found = _embed_probes(model, arrays["probe.row"], len(expected))
+    decoder = description.get("decoder", True) is not False
+    parts = [part_of(tensors, f"{member}.") for member in range(model.n_networks_)]
+    model.networks_ = [_restore_network(model, weights, decoder) for weights in parts]
+    columns = model.embedding_.shape[1]
+    entries = model.n_features_in_ + count_entries(model.networks_[0], torch.zeros(1, *_network_shape(model)), "encode")
+    some = max(2, min(len(arrays["probe.embedding"]), PROBE_ENTRIES // entries))
+    probes = np.linspace(0, len(arrays["probe.embedding"]) - 1, some).astype(np.int64)
+    expected = arrays["probe.embedding"][probes]
+    found = _embed_probes(model, arrays["probe.row"], probes)
     if found.shape[1] != columns:
         raise ModelFileError(f"The networks embed into {found.shape[1]} columns, the embedding has {columns}.")
     if not np.allclose(found, expected, rtol=SAME, atol=SAME * float(np.abs(expected).max()), equal_nan=True):
         raise ModelFileError("The networks do not embed as they did when the model was saved: they are not the same.")
 
 
-def _embed_probes(model: Any, row: FloatArray, number: int) -> SingleArray:
+def _embed_probes(model: Any, row: FloatArray, probes: IntArray) -> SingleArray:
     """A row in the embedding, and others that are that row, once it is standardised, times waves of other lengths.
 
     The second half are the opposites of the first: a unit of a network that is as good as off for one is on for the
     other.
     """
-    waves = np.cos(np.outer(np.arange(number) % WAVES, np.arange(model.n_features_in_))).astype(np.float32)
-    waves[WAVES:] *= -1.0
-    samples = torch.from_numpy(model.standardizer_.apply(row[None]) * waves).reshape(number, *_network_shape(model))
+    waves = np.cos(np.outer(probes % WAVES, np.arange(model.n_features_in_))).astype(np.float32)
+    waves[probes >= WAVES] *= -1.0
+    samples = torch.from_numpy(model.standardizer_.apply(row[None]) * waves).reshape(-1, *_network_shape(model))
     return np.hstack([encode_rows(network, samples, torch.device("cpu")).numpy() for network in model.networks_])
 
 
-def _restore_network(model: Any, weights: dict[str, torch.Tensor]) -> torch.nn.Module:
+def _restore_network(model: Any, weights: dict[str, torch.Tensor], decoder: bool) -> torch.nn.Module:
     """The network with the saved weights; one of ours is laid out without memory, so its sizes are checked first."""
     own = isinstance(model.network, torch.nn.Module)
-    if isinstance(model.network, tuple) and len(weights) != 4 * (len(model.network) + 1):
+    if isinstance(model.network, tuple) and len(weights) != (2 + 2 * decoder) * (len(model.network) + 1):
         raise ModelFileError(f"The model file has {len(weights)} weights for {len(model.network)} hidden layers.")
     sizes = (model.embedding_size, *(model.network if isinstance(model.network, tuple) else ()))
     if not own and max(sizes) > sum(tensor.numel() for tensor in weights.values()):
@@ -208,6 +219,8 @@ def _restore_network(model: Any, weights: dict[str, torch.Tensor]) -> torch.nn.M
     what = "The weights in the model file do not fit the network"
     with told_as(ModelFileError, what, RuntimeError, OverflowError, TypeError, ValueError):
         module = outline_network(model.network, _network_shape(model), model.embedding_size)
+        for part in () if own or decoder else cast(tuple[str, ...], module.decoding):
+            setattr(module, part, None)
         if not own and any(tensor.dtype != torch.float32 for tensor in weights.values()):
             raise ModelFileError("The weights in the model file are not of float32.")
         module.load_state_dict(weights, assign=not own)

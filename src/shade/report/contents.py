@@ -129,8 +129,9 @@ class ClusterTable:
                 {
                     "name": explained.feature_names[feature],
                     "effect": round(float(explained.effects[place, feature]), 3),
-                    "inside": float(explained.inside[place, rank]),
-                    "outside": float(explained.outside[place, rank]),
+                    # The middle of two values near the largest number is infinite.
+                    "inside": float(np.nan_to_num(explained.inside[place, rank])),
+                    "outside": float(np.nan_to_num(explained.outside[place, rank])),
                 }
                 for rank, feature in enumerate(explained.features[place])
                 if abs(explained.effects[place, feature]) > 0.01

@@ -36,6 +36,12 @@ function finishPieces() {
   while (pieces.length) pieces.shift()();
 }
 
+// A name as it may stand among other words: letters that are written from right to left turn none of them around. Where
+// it has an element of its own, dir="auto" does the same.
+function isolated(name) {
+  return `\u2068${String(name).replace(/[\u200e\u200f\u061c\u202a-\u202e\u2066-\u2069]/g, "")}\u2069`;
+}
+
 // An element with attributes and children; text is only ever set as text.
 function make(tag, attributes = {}, ...children) {
   const made = document.createElement(tag);
@@ -58,7 +64,7 @@ function thumbnailOf(row, height) {
     [sheet, place] = [everything, row / everything.step];
   }
   const scale = height / sheet.height;
-  const name = data.ids ? data.ids[positionOfRow[row]] : `row ${row}`;
+  const name = data.ids ? isolated(data.ids[positionOfRow[row]]) : `row ${row}`;
   const across = (place % sheet.columns) * sheet.width * scale;
   const down = Math.floor(place / sheet.columns) * sheet.height * scale;
   const made = make("span", { class: "thumb", role: "img", "aria-label": name, title: name });
@@ -70,8 +76,8 @@ function thumbnailOf(row, height) {
 }
 
 function describeFeature({ name, effect, inside, outside }) {
-  const chip = make("span", { class: "chip", title: `${name}: effect ${effect.toFixed(2)}, ${short(inside)} here, ${short(outside)} elsewhere` });
-  chip.append(make("span", { class: effect > 0 ? "up" : "down", "aria-hidden": "true" }, effect > 0 ? "▲ " : "▼ "), make("b", {}, name),
+  const chip = make("span", { class: "chip", title: `${isolated(name)}: effect ${effect.toFixed(2)}, ${short(inside)} here, ${short(outside)} elsewhere` });
+  chip.append(make("span", { class: effect > 0 ? "up" : "down", "aria-hidden": "true" }, effect > 0 ? "▲ " : "▼ "), make("b", { dir: "auto" }, name),
     ` ${effect > 0 ? "+" : "−"}${Math.abs(effect).toFixed(2)}`);
   return chip;
 }
@@ -82,8 +88,8 @@ function describeCluster(cluster, common) {
   const features = cluster.features.slice(0, 3).map(describeFeature);
   if (pictures.length) cell.append(make("div", { class: "strip" }, ...pictures));
   else if (features.length) cell.append(make("div", { class: "chips" }, ...features));
-  else cell.append(make("span", { class: "small" }, cluster.exemplars.slice(0, 3).map((row) => nameOf(positionOfRow[row])).join(", ")));
-  if (common) cell.append(make("span", { class: "small" }, `${percent(common.share)} labelled ${common.name}`));
+  else cell.append(make("span", { class: "small" }, cluster.exemplars.slice(0, 3).map((row) => isolated(nameOf(positionOfRow[row]))).join(", ")));
+  if (common) cell.append(make("span", { class: "small" }, `${percent(common.share)} labelled ${isolated(common.name)}`));
   return cell;
 }
 
@@ -156,8 +162,8 @@ function breakable(name) {
 function listedRow(position) {
   const label = state.labels[position];
   const where = state.nSelected ? (label < 0 ? "noise" : `cluster ${label}`) : `score ${points.outlier[position].toFixed(3)}`;
-  const text = make("span", { class: "text" }, make("b", {}, ...breakable(nameOf(position))), make("span", { class: "small" }, where));
-  const row = make("li", { title: nameOf(position) }, ...[thumbnailOf(points.row[position], 32)].filter(Boolean), text);
+  const text = make("span", { class: "text" }, make("b", { dir: "auto" }, ...breakable(nameOf(position))), make("span", { class: "small" }, where));
+  const row = make("li", { title: isolated(nameOf(position)) }, ...[thumbnailOf(points.row[position], 32)].filter(Boolean), text);
   row.style.setProperty("--row", colourOf(label));
   return row;
 }
@@ -168,10 +174,10 @@ function hover(position) {
   if (tooltip.hidden) return;
   const label = state.labels[position];
   const lines = [label < 0 ? "noise" : `cluster ${label}, probability ${strengthOf(position).toFixed(2)}`];
-  if (truth) lines.push(`given label ${truth.names[truth.codes[position]]}`);
+  if (truth) lines.push(["given label ", make("bdi", {}, truth.names[truth.codes[position]])]);
   if (label < 0) lines.push(`outlier score ${points.outlier[position].toFixed(2)}`);
-  tooltip.replaceChildren(...[thumbnailOf(points.row[position], 72)].filter(Boolean), make("strong", {}, nameOf(position)),
-    ...lines.map((line) => make("div", {}, line)));
+  tooltip.replaceChildren(...[thumbnailOf(points.row[position], 72)].filter(Boolean), make("strong", { dir: "auto" }, nameOf(position)),
+    ...lines.map((line) => make("div", {}, ...[line].flat())));
   const box = tooltip.getBoundingClientRect();
   tooltip.style.left = `${Math.max(4, Math.min(pointer.x + 14, window.innerWidth - box.width - 4))}px`;
   tooltip.style.top = `${Math.max(4, Math.min(pointer.y + 14, window.innerHeight - box.height - 4))}px`;

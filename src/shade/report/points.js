@@ -162,8 +162,10 @@ function agreementWithTruth() {
   return most === expected ? 1 : (together - expected) / (most - expected);
 }
 
+// A cell as text: what a spreadsheet would take for a formula gets an apostrophe.
 function quoteCell(value) {
-  const text = String(value);
+  const formula = /^'*[=+\-@\t\r]/.test(value) && Number.isNaN(Number(value));
+  const text = formula ? `'${value}` : String(value);
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 

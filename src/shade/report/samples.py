@@ -38,6 +38,8 @@ def check_samples(samples: Any, n_points: int) -> KnownSamples:
     rows = None if samples.rows is None else np.asarray(to_numpy(samples.rows))
     if rows is not None and len(rows) != n_points:
         raise ValueError(f"The samples have {counted(len(rows), 'row')}, but the model was fitted to {n_points}.")
+    if rows is not None and 0 in rows.shape:
+        raise ValueError(f"The samples have the shape {rows.shape}: no length of it may be 0.")
     ids, labels = _as_texts(samples.ids, "ids", n_points), _as_texts(samples.labels, "labels", n_points)
     if ids == tuple(map(str, range(n_points))):
         ids = None  # rows are told by their numbers anyway

@@ -39,6 +39,8 @@ class Autoencoder(Protocol):
 class FeedForwardAutoencoder(nn.Module):
     """Fully connected layers with LeakyReLU between them, and the same mirrored: the network of the paper."""
 
+    decoding = ("decoder",)  # the parts that only `decode` needs
+
     def __init__(self, n_features: int, hidden: Sequence[int], embedding_size: int) -> None:
         super().__init__()
         sizes = [n_features, *hidden, embedding_size]
@@ -56,6 +58,8 @@ class FeedForwardAutoencoder(nn.Module):
 
 class ConvolutionalAutoencoder(nn.Module):
     """Strided convolutions for images of any size, a linear layer to the embedding, and the same mirrored."""
+
+    decoding = ("from_embedding", "deconvolutions")
 
     def __init__(self, image_shape: Sequence[int], embedding_size: int) -> None:
         super().__init__()
@@ -84,6 +88,11 @@ class ConvolutionalAutoencoder(nn.Module):
         for convolution, size in zip(self.deconvolutions, self.sizes[-2::-1], strict=True):
             x = convolution(nn.functional.interpolate(nn.functional.leaky_relu(x), size=size))
         return cast(torch.Tensor, x)
+
+
+def has_decoder(network: nn.Module) -> bool:
+    """Whether a network can decode: one that was saved without its decoder cannot."""
+    return all(getattr(network, part) is not None for part in getattr(network, "decoding", ()))
 
 
 def check_network(network: object) -> None:
@@ -135,6 +144,45 @@ def _in_single_precision(module: nn.Module) -> nn.Module:
         if tensor.dtype == torch.float64:
             tensor.data = tensor.data.float()
     return module
+
+
+def count_weights(network: object, sample_shape: Sequence[int], embedding_size: int) -> int:
+    """How many weights the network has that the 'network' parameter describes; it is not built."""
+    if isinstance(network, nn.Module):
+        return sum(weights.numel() for weights in network.parameters())
+    if isinstance(network, str):
+        channels, height, width = sample_shape
+        deepest = CHANNELS[-1] * -(-height // 8) * -(-width // 8)
+        kernels = 9 * sum(map(math.prod, pairwise((channels, *CHANNELS))))
+        biases = sum(CHANNELS) + sum(CHANNELS[:-1]) + channels + deepest + embedding_size
+        return 2 * (kernels + deepest * embedding_size) + biases
+    sizes = [math.prod(sample_shape), *cast(Sequence[int], network), embedding_size]
+    return sum((before + 1) * after + (after + 1) * before for before, after in pairwise(map(int, sizes)))
+
+
+def count_entries(network: nn.Module, row: torch.Tensor, *methods: str, copies: bool = True) -> int:
+    """How many numbers the layers of a network make of a sample, with those that convolutions copy for their products.
+
+    In double precision they copy all patches that they see, in single precision none.
+    """
+    entries = 0
+
+    def count(layer: nn.Module, _: object, output: object) -> None:
+        nonlocal entries
+        if isinstance(output, torch.Tensor) and not list(layer.children()):
+            entries += output.numel()
+            if copies and isinstance(layer, nn.Conv2d):
+                entries += output.numel() // layer.out_channels * layer.weight[0].numel()
+
+    handles = [layer.register_forward_hook(count) for layer in network.modules()]
+    try:
+        with torch.no_grad():
+            for method in methods:
+                row = getattr(network, method)(row)
+    finally:
+        for handle in handles:
+            handle.remove()
+    return entries
 
 
 def _stack(sizes: Sequence[int]) -> nn.Sequential:

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import torch
 
 from shade._base.arrays import IntArray
 from shade._base.errors import MemoryBudgetError
-from shade._base.memory import available_memory, format_memory, parse_memory, short_memory
-from shade.data.row_sources import RowSource
+from shade._base.memory import available_memory, check_room, format_memory, parse_memory, short_memory
+from shade._base.parallel import count_threads
 from shade.density.search import FEW_COLUMNS
+from shade.training.autoencoders import build_network, count_entries, count_weights
 from shade.training.stream_trainer import WINDOWS_HELD
 
 # Measured with tracemalloc on 10^5 to 10^7 rows; a test measures again.
 WORKING = 160_000_000  # slices in double precision, batches, the network and its optimizer
+NETWORK_BYTES = 40_000_000  # of it for networks: the default ones take less
+WEIGHT_BYTES = 16  # a weight, its gradient, and two numbers of the optimizer
+ENTRY_BYTES = 24  # of what a layer makes of a row of a batch: values, gradients, and copies of convolutions; 18 to 25
 ORDER_BYTES = 16  # a row: the shuffled order of an epoch and of the next
 TREE_BYTES, TREE_BYTES_A_COLUMN = 125, 21  # a row, while the spanning tree is built in a kd-tree
 BLOCKS_BYTES_A_COLUMN = 8  # a row, while it is built by blocks of products
@@ -50,19 +56,45 @@ def clustering_bytes(n_rows: int, embedding_columns: int) -> int:
     return n_rows * (12 * embedding_columns + max(tree, AFTER_TREE_BYTES))
 
 
-def plan_fit(rows: Any, memory: object, *, embedding_columns: int, batch_size: int, complete_tree: bool) -> FitPlan:
+def training_bytes(job: Any, batch_size: int, n_jobs: int | None) -> int:
+    """Memory for training networks side by side, beyond what `WORKING` has room for; weights must have room.
+
+    `job` has the `network`, the `sample_shape` as it sees it, the `embedding_size` and the number `n_networks`.
+    """
+    weights = count_weights(job.network, job.sample_shape, job.embedding_size)
+    together: int = min(job.n_networks, count_threads(n_jobs))
+    needed = WEIGHT_BYTES * weights * together
+    what = (
+        f"Training {together} networks of {weights:,} weights at a time"
+        if together > 1
+        else f"A network of {weights:,} weights"
+    )
+    check_room(needed, None, what, "Use a smaller 'network' or 'embedding_size'.")
+    entries = 0
+    with suppress(Exception), torch.random.fork_rng(devices=[]):  # a module of the user's may not be one to be tried
+        network = build_network(job.network, job.sample_shape, job.embedding_size, torch.Generator(), False).eval()
+        row = torch.zeros(1, *job.sample_shape)
+        entries = count_entries(network, row, "encode", "decode", copies=False)
+    return max(0, int(needed) + ENTRY_BYTES * entries * batch_size * together - NETWORK_BYTES)
+
+
+def plan_fit(
+    rows: Any, memory: object, *, embedding_columns: int, batch_size: int, complete_tree: bool, networks: int = 0
+) -> FitPlan:
     """Decide between memory and streaming, say so, and refuse what cannot fit.
 
     Streaming changes the order of the batches, so it is never chosen by what happens to be free: only by `memory`.
+    `networks` are the bytes that `training_bytes` tells.
     """
+    working = WORKING + networks
     n, columns = rows.shape
     clustering = clustering_bytes(n, embedding_columns)
-    whole = n * 4 * columns + max(n * ORDER_BYTES, clustering) + WORKING
+    whole = n * 4 * columns + max(n * ORDER_BYTES, clustering) + working
     if complete_tree:
-        whole = max(whole + n * DATA_TREE_BYTES, n * columns * (12 + TREE_BYTES_A_COLUMN) + WORKING)
+        whole = max(whole + n * DATA_TREE_BYTES, n * columns * (12 + TREE_BYTES_A_COLUMN) + working)
     what = f"{n:,} rows of {columns:,} columns"
     if memory is None:
-        free = available_memory() if isinstance(rows, RowSource) else None
+        free = available_memory()
         if free is not None and whole > free:
             raise MemoryBudgetError(
                 f"Fitting {what} in memory takes about {format_memory(whole)}, and {format_memory(free)} are free. "
@@ -73,28 +105,33 @@ def plan_fit(rows: Any, memory: object, *, embedding_columns: int, batch_size: i
     if whole <= budget:
         logger.info("Fitting %s in memory: about %s of %s.", what, format_memory(whole), format_memory(budget))
         return FitPlan(None, None, whole)
+    if networks and working > budget:
+        raise MemoryBudgetError(
+            f"Training networks on batches of {batch_size} rows takes about {format_memory(working)}, more than "
+            f"memory={memory!r}. Give more, a smaller 'batch_size', or n_jobs=1 to train one network after the other."
+        )
     if complete_tree:
         raise MemoryBudgetError(
             f"Fitting {what} with tree='complete' takes about {format_memory(whole)}, more than memory={memory!r}, "
             "since the tree of all data needs all of it at once. Give more, or use tree='batch'."
         )
-    if clustering + WORKING > budget:
+    if clustering + working > budget:
         raise MemoryBudgetError(
-            f"Clustering {n:,} embedded rows takes about {format_memory(clustering + WORKING)} "
+            f"Clustering {n:,} embedded rows takes about {format_memory(clustering + working)} "
             f"({clustering // n} bytes a row), more than memory={memory!r}. Give more, a smaller "
             "'embedding_size', or fit a part of the rows and predict the others."
         )
-    room = budget - WORKING - n * ORDER_BYTES
+    room = budget - working - n * ORDER_BYTES
     window_rows = min(n, max(0, room) // (WINDOWS_HELD * 4 * columns))
     boundaries = _blocks(rows, window_rows)
     least = max(BATCHES_A_WINDOW * batch_size, int(np.diff(boundaries).max()))
     if window_rows < least:
-        least_bytes = WORKING + n * ORDER_BYTES + WINDOWS_HELD * 4 * columns * least
+        least_bytes = working + n * ORDER_BYTES + WINDOWS_HELD * 4 * columns * least
         raise MemoryBudgetError(
             f"Streaming {what} takes at least {format_memory(least_bytes)} for windows of {least:,} rows, more than "
             f"memory={memory!r}. Give more, a smaller 'batch_size', or data in smaller chunks or row groups."
         )
-    needed = max(clustering + WORKING, WORKING + n * ORDER_BYTES + WINDOWS_HELD * 4 * columns * window_rows)
+    needed = max(clustering + working, working + n * ORDER_BYTES + WINDOWS_HELD * 4 * columns * window_rows)
     logger.info(
         "Fitting %s in windows of %s rows: about %s of %s; in memory it would be %s.",
         what, f"{window_rows:,}", format_memory(needed), format_memory(budget), format_memory(whole),

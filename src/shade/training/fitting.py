@@ -26,7 +26,7 @@ from shade.density.targets import targets_of_batches, targets_of_tree
 from shade.training import Trainer, TrainResult, TrainSettings, build_network
 from shade.training.batches import batch_starts
 from shade.training.callbacks import Callback
-from shade.training.capacity import FitPlan, plan_fit
+from shade.training.capacity import FitPlan, plan_fit, training_bytes
 from shade.training.checkpoints import Checkpoints, MemberCheckpoints
 from shade.training.group_trainer import GroupTrainer
 from shade.training.resume import open_checkpoints
@@ -53,7 +53,7 @@ def count_epochs(wanted: int | None, n_rows: int, batch_size: int, n_networks: i
 
 @dataclass(frozen=True)
 class TrainingJob:
-    """What is trained, and how; `standardize` makes standardised samples of rows."""
+    """What is trained, and how; `standardize` makes standardised samples of rows, once it is known how."""
 
     network: Sequence[int] | str | nn.Module
     sample_shape: tuple[int, ...]  # as the network sees it
@@ -61,7 +61,7 @@ class TrainingJob:
     n_networks: int
     settings: TrainSettings
     density_unit: str
-    standardize: Callable[[Any], SingleArray]
+    standardize: Callable[[Any], SingleArray] = np.asarray
     callbacks: tuple[Callback, ...] = ()
     n_jobs: int | None = None
     ranks: Ranks = ALONE  # the processes that train together
@@ -73,19 +73,14 @@ class TrainingJob:
 
 
 def plan_training(
-    rows: Any,
-    memory: str | int | None,
-    device: torch.device,
-    *,
-    tree: str,
-    embedding_columns: int,
-    batch_size: int,
-    min_samples: int,
-    ranks: Ranks = ALONE,
+    rows: Any, memory: str | int | None, device: torch.device, *, tree: str, job: TrainingJob
 ) -> tuple[FitPlan, str]:
     """How the rows come to training, and which tree it follows: "batch" or "complete"."""
-    check_count(ranks, len(rows), batch_size, min_samples)
-    plan = partial(plan_fit, rows, memory, embedding_columns=embedding_columns, batch_size=batch_size)
+    batch_size = job.settings.batch_size
+    check_count(job.ranks, len(rows), batch_size, job.settings.smallest_batch)
+    networks = training_bytes(job, batch_size, job.n_jobs if device.type == "cpu" else 1)
+    columns = job.n_networks * job.embedding_size
+    plan = partial(plan_fit, rows, memory, embedding_columns=columns, batch_size=batch_size, networks=networks)
     if tree == "complete":
         return plan(complete_tree=True), tree
     if tree == "auto" and tree_is_bearable(rows.shape, device):
