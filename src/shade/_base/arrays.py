@@ -1,7 +1,7 @@
 """Names for the arrays that travel between the rooms, and slices of their rows."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -20,3 +20,8 @@ def row_slices(X: Any, entries: int = SLICE_ENTRIES) -> Iterator[slice]:
     """Slices of rows with about so many entries, so that large data is never held twice."""
     rows = max(1, entries // max(1, math.prod(X.shape[1:])))
     return (slice(start, min(start + rows, len(X))) for start in range(0, len(X), rows))
+
+
+def part_of(values: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+    """The values whose names begin with a prefix, by the rest of the name."""
+    return {name.removeprefix(prefix): value for name, value in values.items() if name.startswith(prefix)}

@@ -15,8 +15,8 @@ def info(model: ModelArgument, as_json: JsonOption = False) -> None:
     """Check a model file and tell what it holds."""
     from shade._base.result_folder import model_path
     from shade.cli.output import write_json
+    from shade.persistence.description import describe_model
     from shade.persistence.model_file import read_model_file
-    from shade.persistence.saved_state import describe_model
 
     path = model_path(model)
     with told_as(ModelFileError, f"{path} cannot be read", OSError):

@@ -17,7 +17,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import cdist
 
-from shade._base.arrays import AnyArray, BoolArray, FloatArray
+from shade._base.arrays import AnyArray, BoolArray, FloatArray, part_of
 from shade._base.errors import ModelFileError, told_as
 from shade._kernels.merge_tree import smallest_rows
 from shade.clustering.clustering import Clustering
@@ -26,7 +26,6 @@ from shade.clustering.selection import FlatClustering, find_branches
 from shade.density.dc_tree import DCTree
 from shade.density.spanning_tree import SpanningTree
 from shade.persistence.model_file import ModelContents
-from shade.training.checkpoints import part_of
 
 HISTORY, LARGEST_RECORD = {"epoch", "loss", "reconstruction_loss", "seconds"}, 1e300
 MOST_FEATURES = 1 << 24  # of one sample, where no weights tell how many there are

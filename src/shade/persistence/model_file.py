@@ -11,24 +11,27 @@ import json
 import math
 import struct
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import safetensors.torch
-import torch
-from safetensors import SafetensorError
+from safetensors import SafetensorError, deserialize
 
 from shade._base.arrays import AnyArray
 from shade._base.errors import ModelFileError, told_as
 from shade._base.files import write_whole
 
+if TYPE_CHECKING:
+    import torch
+
 FORMAT = 1  # one more whenever a reader of the format before would misread a file
 NETWORK, ARRAYS, MANIFEST = "network.safetensors", "arrays.npz", "manifest.json"
 MEMBERS = (MANIFEST, NETWORK, ARRAYS)
+UNREADABLE = f"The member {NETWORK} of the model file cannot be read"
 DTYPES = tuple(map(np.dtype, (np.float32, np.float64, np.int32, np.int64)))
 MOST_ARRAYS = 64
 MOST_MANIFEST = 1 << 23  # bytes: as values, JSON takes up to 30 times as much memory as text
@@ -39,20 +42,54 @@ ZIP_ERRORS = (
 )  # fmt: skip
 
 
+class StoredTensors(Mapping[str, "torch.Tensor"]):
+    """The tensors of a file. They are made when one is first asked for, as that loads torch."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        with told_as(ModelFileError, UNREADABLE, SafetensorError, *ZIP_ERRORS):
+            self.shapes: dict[str, list[int]] = {name: found["shape"] for name, found in deserialize(data)}  # type: ignore[no-untyped-call]
+
+    def __getitem__(self, name: str) -> torch.Tensor:
+        return self._loaded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.shapes)
+
+    def __len__(self) -> int:
+        return len(self.shapes)
+
+    @cached_property
+    def _loaded(self) -> dict[str, torch.Tensor]:
+        import safetensors.torch
+
+        with told_as(ModelFileError, UNREADABLE, SafetensorError, *ZIP_ERRORS):
+            return safetensors.torch.load(self._data)
+
+
 @dataclass(frozen=True)
 class ModelContents:
     """What a model file holds: values for JSON, tensors, and plain arrays."""
 
     description: dict[str, Any]
-    tensors: dict[str, torch.Tensor]
+    tensors: Mapping[str, torch.Tensor]
     arrays: dict[str, AnyArray]
+
+    @property
+    def n_weights(self) -> int:
+        """Number of values of all tensors."""
+        if isinstance(self.tensors, StoredTensors):
+            return sum(map(math.prod, self.tensors.shapes.values()))
+        return sum(tensor.numel() for tensor in self.tensors.values())
 
 
 def write_model_file(path: str | PathLike[str], contents: ModelContents) -> None:
     """Write the file whole, or leave the one of that name as it was."""
+    import safetensors.torch
+
     arrays = io.BytesIO()
     np.savez(arrays, allow_pickle=False, **contents.arrays)
-    members = {NETWORK: safetensors.torch.save(contents.tensors), ARRAYS: arrays.getvalue()}
+    members = {NETWORK: safetensors.torch.save(dict(contents.tensors)), ARRAYS: arrays.getvalue()}
     manifest = {
         "format": FORMAT,
         **contents.description,
@@ -85,7 +122,7 @@ def read_model_file(path: str | PathLike[str]) -> ModelContents:
         manifest = _parse_manifest(members[MANIFEST])
         for name in (NETWORK, ARRAYS):
             _check_hash(name, members[name], manifest)
-        return ModelContents(manifest, _parse_tensors(members[NETWORK]), _parse_arrays(members[ARRAYS]))
+        return ModelContents(manifest, StoredTensors(members[NETWORK]), _parse_arrays(members[ARRAYS]))
     except ModelFileError as error:
         raise ModelFileError(f"{path}: {error}") from None
 
@@ -142,12 +179,6 @@ def _check_hash(name: str, data: bytes, manifest: Mapping[str, Any]) -> None:
         raise ModelFileError(
             f"The member {name} of the model file was altered: expected {expected!s:.64}, found {found}."
         )
-
-
-def _parse_tensors(data: bytes) -> dict[str, torch.Tensor]:
-    what = f"The member {NETWORK} of the model file cannot be read"
-    with told_as(ModelFileError, what, SafetensorError, *ZIP_ERRORS):
-        return safetensors.torch.load(data)
 
 
 def _parse_arrays(data: bytes) -> dict[str, AnyArray]:

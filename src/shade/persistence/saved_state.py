@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 import torch
 
-from shade._base.arrays import FloatArray, IntArray, SingleArray
+from shade._base.arrays import FloatArray, IntArray, SingleArray, part_of
 from shade._base.errors import ModelFileError, told_as
 from shade._base.version import __version__
 from shade.clustering.clustering import Clustering, Shown
@@ -20,7 +20,6 @@ from shade.density.dc_tree import DCTree
 from shade.persistence.model_checks import ESTIMATORS, check_clusters, check_contents, check_points, rule_of
 from shade.persistence.model_file import ModelContents
 from shade.training.autoencoders import count_entries, has_decoder, outline_network, shape_for_network
-from shade.training.checkpoints import part_of
 from shade.training.inference import encode_rows
 
 SAME = 1e-6  # relative: rows are embedded in double precision and rounded to single
@@ -135,32 +134,6 @@ def restore(model: Any, contents: ModelContents) -> None:
     check_points(clustering)
     check_clusters(clustering, FlatClustering.from_arrays(part_of(arrays, "clustering.")))
     model.set_clustering(clustering)
-
-
-def describe_model(contents: ModelContents) -> dict[str, Any]:
-    """What a model file tells about its model, without building it."""
-    check_contents(contents)
-    description, labels = contents.description, contents.arrays["clustering.labels"]
-    history = description["history"]
-    last = history[-1] if history else {}
-    return {
-        "format": description["format"],
-        "estimator": description["estimator"],
-        "versions": description["versions"],
-        "rows": len(labels),
-        "sample_shape": description["sample_shape"],
-        "feature_names": description["feature_names"],
-        "embedding_columns": contents.arrays["embedding"].shape[1],
-        "weights": sum(tensor.numel() for tensor in contents.tensors.values()),
-        "clusters": len(contents.arrays["clustering.limit"]),
-        "noise": float(np.mean(labels < 0)),
-        "cluster_sizes": np.bincount(labels[labels >= 0]).tolist(),
-        "networks": len({record.get("network", 0) for record in history}),
-        "epochs": max((record.get("epoch", 0) for record in history), default=0),
-        "losses": {name: value for name, value in last.items() if name.endswith("loss")},
-        "seed": description.get("seed"),
-        "parameters": description["parameters"],
-    }
 
 
 def _restore_embedding(model: Any, contents: ModelContents) -> None:

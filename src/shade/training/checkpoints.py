@@ -22,6 +22,7 @@ import safetensors
 import safetensors.torch
 import torch
 
+from shade._base.arrays import part_of
 from shade._base.errors import CheckpointError, ShadeWarning, told_as
 from shade._base.files import write_whole
 from shade._base.parallel import INTERRUPTING
@@ -299,8 +300,3 @@ def _copy_tensors(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor
     return {
         name: tensor.detach().cpu().clone(memory_format=torch.contiguous_format) for name, tensor in tensors.items()
     }
-
-
-def part_of(values: Mapping[str, Any], prefix: str) -> dict[str, Any]:
-    """The values whose names begin with a prefix, by the rest of the name."""
-    return {name.removeprefix(prefix): value for name, value in values.items() if name.startswith(prefix)}
