@@ -343,7 +343,7 @@ def test_more_branches_are_found_by_lowering_the_limits_no_further_than_needed()
             higher = StructureTree.from_dc_tree(tree, "information", found.test.times(factor + PRECISION))
             assert higher.n_leaves[0] < number
             for leaf in np.setdiff1d(np.arange(1, more.n_candidates), more.parent):
-                assert more.evidence(leaf) >= more.test.limit(int(more.size[leaf])) * (1 - 1e-9)
+                assert more.evidence(leaf) >= more.test.limit(int(more.size[leaf]), int(more.n_leaves[0])) * (1 - 1e-9)
             compared += 1
     assert compared >= 20
     assert found.with_branches(tree, 1) is found

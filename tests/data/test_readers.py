@@ -507,7 +507,7 @@ def test_a_text_is_measured_whole_whatever_its_beginning(
     ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Noise that cannot be packed comes first, then lines that take next to nothing."""
-    monkeypatch.setattr("shade.data.tables.HEAD_BYTES", 1000)
+    monkeypatch.setattr("shade.data.text.HEAD_BYTES", 1000)
     noise = "".join(f"{value},{value}\n" for value in np.random.default_rng(0).random(40))
     data = ("a,b\n" + noise + "1,1\n" * 100_000).encode()
     pack = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress}[ending]

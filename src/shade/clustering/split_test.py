@@ -48,9 +48,9 @@ class SplitTest:
         """The slope where so many branches are real."""
         return max(self.slope - self.growth * math.log(n_real), 0.0)
 
-    def limit(self, size: int) -> float:
-        """The evidence that a branch of so many rows needs."""
-        return self.slope / math.sqrt(size) + self.level
+    def limit(self, size: int, n_real: int = 1) -> float:
+        """The evidence that a branch of so many rows needs where so many branches are real."""
+        return self.slope_among(n_real) / math.sqrt(size) + self.level
 
     def times(self, factor: float) -> SplitTest:
         """The test with limits so many times as high."""

@@ -103,7 +103,11 @@ def read_numbers(
         What separates columns, if there are several: a comma that does so is hardly a decimal comma.
     """
     plain = {name: found for name, column in columns.items() if (found := PLAIN.parse(column)) is not None}
-    odd = [name for name, column in columns.items() if name not in plain and _all_match(column, NUMBER_LIKE)]
+    odd = [
+        name
+        for name, column in columns.items()  # plain ones that are not read are too long for numbers
+        if name not in plain and _all_match(column, NUMBER_LIKE) and not _all_match(column, PLAIN.pattern)
+    ]
     dotted = [name for name in plain if _has_point(columns[name])]
     if not odd and decimal is None and thousands is None:
         unclear = _unclear_points(columns, dotted, separator)

@@ -22,7 +22,7 @@ from shade.persistence.model_file import ModelContents
 from shade.training.autoencoders import count_entries, has_decoder, outline_network, shape_for_network
 from shade.training.inference import encode_rows
 
-SAME = 1e-6  # relative: rows are embedded in double precision and rounded to single
+SAME = 2e-7  # relative: rows are embedded in double precision and rounded to single
 WAVES = 16
 PROBE_ENTRIES = 1 << 25  # numbers that the layers make of all probes: of large images, fewer are embedded again
 NOT_SAVED = ("callbacks", "device")  # functions cannot be saved, and a model moves between machines
@@ -158,7 +158,10 @@ def _restore_embedding(model: Any, contents: ModelContents) -> None:
     parts = [part_of(tensors, f"{member}.") for member in range(model.n_networks_)]
     model.networks_ = [_restore_network(model, weights, decoder) for weights in parts]
     columns = model.embedding_.shape[1]
-    entries = model.n_features_in_ + count_entries(model.networks_[0], torch.zeros(1, *_network_shape(model)), "encode")
+    row = torch.zeros(
+        1, *_network_shape(model), dtype=torch.float32, device="cpu"
+    )
+    entries = model.n_features_in_ + count_entries(model.networks_[0], row, "encode")
     some = max(2, min(len(arrays["probe.embedding"]), PROBE_ENTRIES // entries))
     probes = np.linspace(0, len(arrays["probe.embedding"]) - 1, some).astype(np.int64)
     expected = arrays["probe.embedding"][probes]

@@ -73,7 +73,7 @@ def training_bytes(job: Any, batch_size: int, n_jobs: int | None) -> int:
     entries = 0
     with suppress(Exception), torch.random.fork_rng(devices=[]):  # a module of the user's may not be one to be tried
         network = build_network(job.network, job.sample_shape, job.embedding_size, torch.Generator(), False).eval()
-        row = torch.zeros(1, *job.sample_shape)
+        row = torch.zeros(1, *job.sample_shape, dtype=torch.float32)
         entries = count_entries(network, row, "encode", "decode", copies=False)
     return max(0, int(needed) + ENTRY_BYTES * entries * batch_size * together - NETWORK_BYTES)
 
