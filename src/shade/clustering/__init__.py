@@ -1,6 +1,7 @@
 """From a density tree to clusters: the value `Clustering`, and plain functions that make one."""
 
 from shade.clustering.clustering import Clustering, attach, cluster, cluster_tree, recluster
+from shade.clustering.layers import Layers, find_layers
 from shade.clustering.rule import ClusterRule
 from shade.clustering.selection import (
     FlatClustering,
@@ -14,6 +15,7 @@ from shade.clustering.split_test import SplitTest
 from shade.clustering.structure_tree import StructureTree
 
 __all__ = [
-    "ClusterRule", "Clustering", "FlatClustering", "SplitTest", "StructureTree", "attach", "cluster", "cluster_tree",
-    "cut_at_distance", "recluster", "select_clusters", "select_each_number", "select_n_clusters", "total_stabilities",
+    "ClusterRule", "Clustering", "FlatClustering", "Layers", "SplitTest", "StructureTree", "attach", "cluster",
+    "cluster_tree", "cut_at_distance", "find_layers", "recluster", "select_clusters", "select_each_number",
+    "select_n_clusters", "total_stabilities",
 ]  # fmt: skip

@@ -68,9 +68,7 @@ def join_clusters(clustering: FlatClustering, order: IntArray, n_clusters: int, 
     for kept, joined in order[: k - n_clusters]:
         into[into == joined] = kept
     largest, group = np.unique(into, return_inverse=True)
-    branch_labels = clustering.branch_labels
-    first_row = np.unique(branch_labels[branch_labels >= 0], return_index=True)[1]
-    rows = np.flatnonzero(branch_labels >= 0)[first_row]  # one of each part
+    rows = clustering.branch_rows  # one of each part
     meeting, own = tree.dc_distances(rows[largest], rows), group == np.arange(n_clusters)[:, None]
     several = own.sum(axis=1) > 1
     death = np.where(own, np.maximum(clustering.death, np.where(several[:, None], meeting, 0.0)), 0.0).max(axis=1)

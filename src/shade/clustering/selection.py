@@ -82,6 +82,12 @@ class FlatClustering:
         return np.where(self.outskirts, -1, self.labels)
 
     @property
+    def branch_rows(self) -> IntArray:
+        """The first row in the branch of each cluster."""
+        labels, rows = np.unique(self.branch_labels, return_index=True)
+        return rows[labels >= 0]
+
+    @property
     def n_clusters(self) -> int:
         """Number of clusters, noise not counted."""
         return len(self.limit)
@@ -91,7 +97,7 @@ def select_clusters(tree: StructureTree) -> FlatClustering:
     """The clustering of highest total stability."""
     selected = np.empty(tree.n_candidates, np.bool_)
     condense.select_candidates(tree.parent, tree.stability, selected)
-    return _flatten_candidates(tree, np.flatnonzero(selected))
+    return flatten_candidates(tree, np.flatnonzero(selected))
 
 
 def select_n_clusters(tree: StructureTree, n_clusters: int) -> FlatClustering:
@@ -215,11 +221,12 @@ def _flatten_number(tree: StructureTree, choices: _Choices, n_clusters: int) -> 
         root = len(tree.merges.height) - 1
         if tree.node[0] != root:  # the root of the paper's structure tree may own less than everything
             return flatten_nodes(tree, np.array([root]))
-        return replace(_flatten_candidates(tree, np.array([0])), stability=np.array([np.nan]))
-    return _flatten_candidates(tree, choices.read(n_clusters))
+        return replace(flatten_candidates(tree, np.array([0])), stability=np.array([np.nan]))
+    return flatten_candidates(tree, choices.read(n_clusters))
 
 
-def _flatten_candidates(tree: StructureTree, chosen: IntArray) -> FlatClustering:
+def flatten_candidates(tree: StructureTree, chosen: IntArray) -> FlatClustering:
+    """Clusters that are candidates of the tree, none inside another."""
     birth, death = tree.birth[chosen], tree.death[chosen]
     return _flatten(tree, tree.branches, tree.node[chosen], birth, death, birth, tree.stability[chosen])
 

@@ -19,6 +19,7 @@ from shade._base.validation import Whole, check_choice, check_parameter
 from shade._kernels import condense, merge_tree, split_test
 from shade.clustering.rule import default_size
 from shade.clustering.split_test import SplitTest
+from shade.clustering.tree_export import TreeExport
 from shade.density.dc_tree import DCTree
 
 # Points that coincide are infinitely dense. They count as ten octaves closer than the closest distinct points: dense
@@ -146,7 +147,7 @@ def _cut(tree: BranchTree, count: int) -> BranchTree:
 
 
 @dataclass(frozen=True)
-class StructureTree:
+class StructureTree(TreeExport):
     """Candidate clusters and how stable each is; candidates come parents first, candidate 0 being the root.
 
     Attributes

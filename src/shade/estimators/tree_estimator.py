@@ -26,7 +26,9 @@ from shade.clustering.assignment import (
     strengths_of_new_points,
 )
 from shade.clustering.clustering import Clustering, attach, cluster, recluster
+from shade.clustering.layers import Layers, find_layers
 from shade.clustering.links import follow_links
+from shade.clustering.memberships import memberships_of
 from shade.clustering.rule import ClusterRule
 from shade.clustering.selection import check_number
 from shade.clustering.structure_tree import SELECTIONS, StructureTree
@@ -105,6 +107,45 @@ class TreeClusteringMixin:
         if not return_probabilities:
             return labels
         return labels, strengths_of_new_points(self.clustering_.flat, self.structure_tree_, attachment, labels)
+
+    @overload
+    def memberships(self, X: object = None, *, top: None = None) -> FloatArray: ...
+
+    @overload
+    def memberships(self, X: object = None, *, top: int) -> tuple[IntArray, FloatArray]: ...
+
+    def memberships(self, X: object = None, *, top: int | None = None) -> FloatArray | tuple[IntArray, FloatArray]:
+        """How strongly each row belongs to every cluster.
+
+        The largest membership of a row is that of its own cluster and equals its probability. All memberships of a row
+        together are at most 1; the rest is the share of noise. The memberships of a noise row are 0.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), optional
+            New rows. If None, the rows that were clustered.
+        top : int, optional
+            Return only so many clusters per row, which saves memory.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_clusters_)
+            With `top`, two arrays with at most so many columns: the clusters of each row, the strongest first, and
+            their memberships. The cluster −1 stands for none.
+
+        Examples
+        --------
+        >>> from shade import DCTreeClustering
+        >>> X = [[0.0], [1.0], [2.0], [3.5], [9.0], [10.0], [11.0]]
+        >>> model = DCTreeClustering(min_samples=2, selection="branches", min_cluster_size=3).fit(X)
+        >>> model.memberships()[2:4].round(2).tolist()
+        [[1.0, 0.0], [0.67, 0.18]]
+        """
+        check_is_fitted(self)
+        check_parameter("top", top, Whole(1, optional=True), "memberships")
+        n = len(self.labels_)
+        attachment = Attachment(np.arange(n), np.zeros(n)) if X is None else self._attach(X)
+        return memberships_of(self.clustering_, attachment, top)
 
     def score_samples(self, X: object) -> FloatArray:
         """Negative outlier score of each row: 0 in the densest part of a branch, towards −1 far outside.
@@ -241,6 +282,27 @@ class TreeClusteringMixin:
             check_number(found.structure_tree, n_clusters)
         other.set_clustering(found)
         return other
+
+    def layers(self) -> Layers:
+        """A few nested clusterings of the same rows, from coarse to fine; `labels_` is one of them.
+
+        Coarser layers join the clusters that are nearest to each other, as `recluster(n_clusters=...)` does. Finer
+        layers divide clusters into real branches of the tree. There may be no coarser or no finer layer.
+
+        Returns
+        -------
+        Layers
+
+        Examples
+        --------
+        >>> from shade import DCTreeClustering
+        >>> X = [[place + near + i / 10] for place in (0, 500, 1500) for near in (0, 20, 45, 75) for i in range(20)]
+        >>> layers = DCTreeClustering(min_cluster_size=12).fit(X).layers()
+        >>> layers.to_frame().groupby("layer").size().tolist()
+        [3, 12]
+        """
+        check_is_fitted(self)
+        return find_layers(self.clustering_)
 
     def to_frame(self, ids: object = None, *, embedding: bool = False) -> pandas.DataFrame:
         """Labels, probabilities and outlier scores of the training rows as a table.
