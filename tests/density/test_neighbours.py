@@ -53,3 +53,11 @@ def test_components_that_are_rounding_errors_are_left_out() -> None:
     flat = random.normal(size=(80, 2)) @ random.normal(size=(2, 60))
     assert find_components(flat.astype(np.float32)).shape[1] == 2
     assert find_components(np.ones((5, 60), np.float32)).shape == (5, 1)
+
+
+def test_components_do_not_depend_on_the_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shade.density.components.BLOCK_ENTRIES", 4000)  # many blocks
+    samples = np.random.default_rng(0).normal(size=(700, 90)).astype(np.float32)
+    expected = find_components(samples, 1)
+    for threads in (2, 5):
+        assert np.array_equal(find_components(samples, threads), expected)

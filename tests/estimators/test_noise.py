@@ -139,7 +139,7 @@ def test_images_and_rows_of_pixels_share_one_deviation() -> None:
         assert len(SHADE(**quick).fit(X).standardizer_.scale) == columns
 
 
-def test_rows_of_one_length_share_one_deviation() -> None:
+def test_sparse_rows_of_one_length_share_one_deviation() -> None:
     random = np.random.default_rng(0)
     counts = random.poisson(0.3, (80, 70)).astype(float)
     lengths = np.linalg.norm(counts, axis=1, keepdims=True)
@@ -147,7 +147,15 @@ def test_rows_of_one_length_share_one_deviation() -> None:
     unit[3] = 0.0  # a text without any known word
     longer = unit.copy()
     longer[5] *= 1.1
-    for X, single in ((unit, True), (5.0 * unit.astype(np.float32), True), (counts, False), (longer, False)):
+    dense = random.normal(size=(80, 70))
+    dense /= np.linalg.norm(dense, axis=1, keepdims=True)
+    for X, single in (
+        (unit, True),
+        (5.0 * unit.astype(np.float32), True),
+        (counts, False),
+        (longer, False),
+        (dense, False),
+    ):
         assert (choose_standardization("auto", X, X.shape[1:]) == "global") == single
 
 

@@ -32,7 +32,7 @@ def _share_a_unit(rows: Any) -> bool:
     """Whether many columns have one unit: bytes, values that pile up at both ends of one range, or rows of one length.
 
     The first two are pixels: a column that was scaled to a range has one row at each end, as a rule, and others in
-    between. The last are TF-IDF and other embeddings, in which the scale of a column says how much it counts.
+    between. The last, if most of their values are zero, are TF-IDF: the scale of a column says how much a word counts.
     """
     columns = rows.shape[1]
     if columns < FEWEST_PIXELS:
@@ -41,16 +41,18 @@ def _share_a_unit(rows: Any) -> bool:
         return True
     low, at_low = np.full(columns, np.inf), np.zeros(columns, np.int64)
     high, at_high = np.full(columns, -np.inf), np.zeros(columns, np.int64)
-    shortest, longest = np.inf, 0.0
+    shortest, longest, zeros = np.inf, 0.0, 0
     for part in _parts(rows, PIECE_ENTRIES):
         with np.errstate(over="ignore"):
             lengths = np.linalg.norm(part, axis=1)
+        zeros += part.size - int(np.count_nonzero(part))
         lengths = lengths[lengths > 0]  # a text without any known word has no length
         shortest, longest = min(shortest, lengths.min(initial=np.inf)), max(longest, lengths.max(initial=0.0))
         low, at_low = _join_ends(low, at_low, part, np.minimum)
         high, at_high = _join_ends(high, at_high, part, np.maximum)
     piled = (low == low.min()) & (at_low > 1) & (high == high.max()) & (at_high > 1)
-    return bool(np.mean(piled) > PILED_SHARE or 0 < longest <= min((1 + SAME_LENGTH) * shortest, FAR))
+    sparse = 2 * zeros > len(rows) * columns and 0 < longest <= min((1 + SAME_LENGTH) * shortest, FAR)
+    return bool(np.mean(piled) > PILED_SHARE or sparse)
 
 
 def _join_ends(end: FloatArray, count: IntArray, part: FloatArray, farther: np.ufunc) -> tuple[FloatArray, IntArray]:

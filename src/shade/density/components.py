@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, svds
 
 from shade._base.arrays import FloatArray, SingleArray
-from shade._base.parallel import training_threads
+from shade._base.parallel import count_threads, training_threads
 
 COMPONENTS = 50
 NOTHING = 1e-6  # relative to the largest deviation: components below it are rounding errors
@@ -14,30 +16,35 @@ SMALL_SIDE = 2048  # rows or columns of which a matrix of all pairs is small
 BLOCK_ENTRIES = 1 << 22
 
 
-def find_components(samples: SingleArray) -> FloatArray:
+def find_components(samples: SingleArray, n_jobs: int | None = None) -> FloatArray:
     """The first principal components of each row.
 
-    On one thread, so that the last bits, and with them the tree, do not depend on how many there are.
+    Each product is computed on one thread, so that the last bits, and with them the tree, do not depend on how many
+    there are.
     """
     with training_threads():
-        components = _principal_components(samples)
+        components = _principal_components(samples, count_threads(n_jobs))
     deviations = components.std(axis=0)
     return components[:, deviations > NOTHING * deviations.max()] if deviations.any() else components[:, :1]
 
 
-def _principal_components(samples: SingleArray) -> FloatArray:
+def _principal_components(samples: SingleArray, threads: int) -> FloatArray:
     n, columns = samples.shape
     wanted = min(COMPONENTS, n - 1, columns)
     mean = samples.mean(axis=0, dtype=np.float64)
     step = max(1, BLOCK_ENTRIES // columns)
     blocks = [slice(start, start + step) for start in range(0, n, step)]
     if columns <= SMALL_SIDE:
-        products = np.zeros((columns, columns))
-        for block in blocks:
+
+        def products_of(block: slice) -> FloatArray:
             centred = samples[block] - mean
-            products += centred.T @ centred
-        axes = np.linalg.eigh(products)[1][:, ::-1][:, :wanted]
-        return np.concatenate([(samples[block] - mean) @ axes for block in blocks])
+            result: FloatArray = centred.T @ centred
+            return result
+
+        with ThreadPoolExecutor(threads) as pool:  # sums are in the order of the blocks, whoever computes them
+            products = sum(pool.map(products_of, blocks), np.zeros((columns, columns)))
+            axes = np.linalg.eigh(products)[1][:, ::-1][:, :wanted]
+            return np.concatenate(list(pool.map(lambda block: (samples[block] - mean) @ axes, blocks)))
     if n <= SMALL_SIDE:
         products = np.zeros((n, n))
         for start in range(0, columns, max(1, BLOCK_ENTRIES // n)):

@@ -17,7 +17,7 @@ def find_neighbours(samples: SingleArray, count: int, *, n_jobs: int | None = No
     Rows with many columns are compared by their first principal components: distances over thousands of columns are
     mostly noise.
     """
-    points = find_components(samples) if samples.shape[1] > COMPONENTS else samples.astype(np.float64)
+    points = find_components(samples, n_jobs) if samples.shape[1] > COMPONENTS else samples.astype(np.float64)
     wanted = min(count, len(points) - 1) + 1
     if device != "cpu":
         return _search_on_device(points, wanted, device)

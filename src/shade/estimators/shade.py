@@ -85,10 +85,9 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
     standardize : {"auto", "feature", "global", False}, default="auto"
         "feature": scale each column to mean 0 and deviation 1. "global": one mean and one deviation for all values.
         False: leave the data as it is. "auto": "global" for images, for rows that look like pixels (at least 64
-        columns of uint8, or of values that pile up at both ends of one range), and for at least 64 columns in which
-        all rows have the same length, as in TF-IDF; otherwise "feature", with one
-        deviation for all columns that encode one category (0 in every row but for one 1): together they weigh like one
-        column.
+        columns of uint8, or of values that pile up at both ends of one range), and for TF-IDF (at least 64
+        columns, mostly zero, in which all rows have the same length); otherwise "feature", with one deviation for all
+        columns that encode one category (0 in every row but for one 1): together they weigh like one column.
     settle : bool, default=True
         Whether the networks finally learn to embed each row at the mean of its ten nearest neighbours. This removes
         noise and makes the gaps between clusters clearer. It is left out if the data has at most three columns or

@@ -158,9 +158,7 @@ def _restore_embedding(model: Any, contents: ModelContents) -> None:
     parts = [part_of(tensors, f"{member}.") for member in range(model.n_networks_)]
     model.networks_ = [_restore_network(model, weights, decoder) for weights in parts]
     columns = model.embedding_.shape[1]
-    row = torch.zeros(
-        1, *_network_shape(model), dtype=torch.float32, device="cpu"
-    )
+    row = torch.zeros(1, *_network_shape(model), dtype=torch.float32, device="cpu")
     entries = model.n_features_in_ + count_entries(model.networks_[0], row, "encode")
     some = max(2, min(len(arrays["probe.embedding"]), PROBE_ENTRIES // entries))
     probes = np.linspace(0, len(arrays["probe.embedding"]) - 1, some).astype(np.int64)
