@@ -12,16 +12,10 @@ from shade import SHADE, DCTreeClustering, load
 from shade._base import memory
 from shade._base.errors import MemoryBudgetError
 from shade.clustering import Clustering
-from shade.clustering.assignment import Attachment
 from shade.clustering.memberships import memberships_of
 from tests.clustering.test_joining import many_groups
 from tests.clustering.test_layers import clusterings
 from tests.oracles import draw_groups
-
-
-def own_rows(found: Clustering) -> Attachment:
-    n = len(found.points)
-    return Attachment(np.arange(n), np.zeros(n))
 
 
 def check_memberships(memberships: np.ndarray, labels: np.ndarray, strengths: np.ndarray, what: str) -> None:
@@ -59,7 +53,7 @@ def slow_memberships(found: Clustering) -> np.ndarray:
 def test_memberships_agree_with_labels_and_with_the_slow_version() -> None:
     shared = 0
     for what, found in clusterings():
-        memberships = memberships_of(found, own_rows(found))
+        memberships = memberships_of(found)
         check_memberships(memberships, found.flat.labels, found.flat.strengths, what)
         np.testing.assert_allclose(memberships, slow_memberships(found), rtol=1e-9, atol=1e-15, err_msg=what)
         shared += int(np.sum((memberships > 0).sum(axis=1) > 1))
