@@ -14,7 +14,7 @@ from shade._base.errors import MemoryBudgetError
 from shade.clustering import Clustering
 from shade.clustering.memberships import memberships_of
 from tests.clustering.test_joining import many_groups
-from tests.clustering.test_layers import clusterings
+from tests.clustering.test_layers import check_layers, clusterings
 from tests.oracles import draw_groups
 
 
@@ -24,6 +24,8 @@ def check_memberships(memberships: np.ndarray, labels: np.ndarray, strengths: np
     assert memberships.sum(axis=1).max(initial=0.0) <= 1.0 + 1e-12, what
     inside = np.flatnonzero(labels >= 0)
     assert not memberships[labels < 0].any(), what
+    if not len(inside):
+        return
     np.testing.assert_array_equal(memberships[inside].argmax(axis=1), labels[inside], err_msg=what)
     np.testing.assert_array_equal(memberships[inside, labels[inside]], strengths[inside], err_msg=what)
     ranked = np.sort(memberships[inside], axis=1)
@@ -109,10 +111,13 @@ def test_the_order_and_the_unit_of_the_rows_do_not_matter() -> None:
         np.testing.assert_allclose(before.memberships()[shuffled], after.memberships()[:, number], rtol=1e-6)
 
 
-def test_a_network_and_its_file_have_the_same_memberships(tmp_path: Path) -> None:
-    X = many_groups(0, 5, 40, 8)
+@pytest.mark.parametrize("columns", [2, 8])  # with two, the clusters are those of the data
+def test_a_network_and_its_file_have_the_same_memberships_and_layers(columns: int, tmp_path: Path) -> None:
+    X = many_groups(0, 5, 40, columns) + (columns - 2) / 3 * np.random.default_rng(0).normal(size=(200, columns))
     model = SHADE(epochs=2, network=(16,), embedding_size=2, n_networks=1, device="cpu", random_state=0).fit(X)
+    assert model.clustering_.shown.decides == (columns == 2)
     check_memberships(model.memberships(), model.labels_, model.probabilities_, "SHADE")
+    check_layers(model.layers(), model.clustering_, "SHADE")
     model.save(tmp_path / "model.shade")
     again = load(tmp_path / "model.shade")
     np.testing.assert_array_equal(again.memberships(), model.memberships())
@@ -120,6 +125,12 @@ def test_a_network_and_its_file_have_the_same_memberships(tmp_path: Path) -> Non
     assert [labels.tolist() for labels in again.layers().labels] == [
         labels.tolist() for labels in model.layers().labels
     ]
+
+
+def test_where_there_is_no_cluster_there_are_no_memberships() -> None:
+    model = DCTreeClustering(n_jobs=1).fit(np.arange(20.0)[:, None]).recluster(cut_distance=0.1)
+    assert model.memberships().shape == model.memberships([[1.0]] * 20).shape == (20, 0)
+    assert [array.shape for array in model.memberships(top=2)] == [(20, 0), (20, 0)]
 
 
 def test_bad_input_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
