@@ -10,6 +10,7 @@ from sklearn.exceptions import NotFittedError
 
 from shade import DCTreeClustering, load
 from shade.clustering import Clustering, ClusterRule, Layers, cluster, find_layers, recluster
+from shade.clustering.layers import _stable_numbers
 from shade.clustering.structure_tree import DEPTH
 from shade.density import SpanningTree
 from tests.clustering.test_joining import RULES, many_groups
@@ -127,6 +128,12 @@ def test_a_coarser_layer_beats_all_smaller_numbers_and_the_next_larger_one() -> 
             assert counts == sorted(set(expected) - {k}), f"{seed=} {value}"
             coarser += len(counts)
     assert coarser > 4
+
+
+def test_a_difference_by_rounding_makes_no_layer() -> None:
+    above = float(np.nextafter(2.0, 3.0))
+    assert _stable_numbers(np.array([1.0, above, 2.0, 2.0, 1.5, 3.0])) == []  # of 2, 3, … 7 clusters
+    assert _stable_numbers(np.array([1.0, 2.1, 2.0, 2.0, 1.5, 3.0])) == [3]
 
 
 def branches_inside(layer: np.ndarray, found: Clustering) -> list[list[int]]:

@@ -1,5 +1,6 @@
 """Memberships of every cluster agree with labels and probabilities, and with a slow version of their formula."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 from shade import SHADE, DCTreeClustering, load
 from shade._base import memory
 from shade._base.errors import MemoryBudgetError
-from shade.clustering import Clustering
+from shade.clustering import Clustering, ClusterRule, cluster
 from shade.clustering.memberships import memberships_of
 from tests.clustering.test_joining import many_groups
 from tests.clustering.test_layers import check_layers, clusterings
@@ -98,6 +99,23 @@ def test_a_row_nearer_to_one_of_two_other_clusters_belongs_more_to_that() -> Non
     assert own == model.probabilities_[3] == pytest.approx(1.0 / 1.5)
     # It joins at 1.5, meets the next cluster at 5.5 and the far one at 29.
     assert (near, far) == pytest.approx((1.0 / 5.5, 1.0 / 29.0))
+
+
+def test_rows_that_links_put_into_a_farther_cluster_are_shared_with_the_nearer_one() -> None:
+    farther = 0
+    for seed in range(4):
+        X = many_groups(seed, 25, 20, 3)
+        noisy = X + 1.5 * np.random.default_rng(seed).normal(size=X.shape)  # as data is noisier than its embedding
+        links = cluster(noisy, ClusterRule(), n_jobs=1).links
+        found = replace(cluster(X, ClusterRule(), n_jobs=1), links=links)
+        memberships = memberships_of(found)
+        check_memberships(memberships, found.flat.labels, found.flat.strengths, f"{seed=}")
+        np.testing.assert_allclose(memberships, slow_memberships(found), rtol=1e-9, atol=1e-15)
+        leaving, distances = found.structure_tree.leaving_distances(), found.dc_tree.dc_distances()
+        for row in np.flatnonzero(found.flat.outskirts):
+            part = (found.flat.labels == found.flat.labels[row]) & ~found.flat.outskirts
+            farther += leaving[row] < distances[row][part].min()
+    assert farther > 0
 
 
 def test_the_order_and_the_unit_of_the_rows_do_not_matter() -> None:
