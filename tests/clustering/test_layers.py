@@ -10,11 +10,12 @@ from sklearn.exceptions import NotFittedError
 
 from shade import DCTreeClustering, load
 from shade.clustering import Clustering, ClusterRule, Layers, cluster, find_layers, recluster
+from shade.clustering.layers import _stable_numbers
 from shade.clustering.structure_tree import DEPTH
 from shade.density import SpanningTree
 from tests.clustering.test_joining import RULES, many_groups
 from tests.clustering.test_selection import check_description
-from tests.oracles import choices, draw_groups, partition_of
+from tests.oracles import choices, draw_groups, draw_points, partition_of
 
 
 def groups_of_groups(seed: int, counts: tuple[int, ...] = (4, 4, 4), size: int = 40, apart: float = 30.0) -> np.ndarray:
@@ -32,14 +33,21 @@ def clusterings() -> Iterator[tuple[str, Clustering]]:
     for seed in range(5):
         for name, rule in RULES.items():
             spread = groups_of_groups(seed, (2, 3, 4), size=20, apart=10.0)
-            for data, X in (("groups", draw_groups(seed, 250, 2)), ("many", many_groups(seed, 8)), ("nested", spread)):
+            scattered = np.random.default_rng(seed).uniform(-20, 20, (60, 2))
+            for data, X in (
+                ("groups", draw_groups(seed, 250, 2)), ("many", many_groups(seed, 8)), ("nested", spread),
+                ("background", np.concatenate([0.1 * many_groups(seed, 5, 40, 2), scattered])),
+                ("grid", draw_points(seed, 20, 90, "integer grid")),
+                ("duplicates", draw_points(seed, 20, 90, "duplicates")),
+            ):  # fmt: skip
                 found = cluster(X, rule, n_jobs=1)
                 k = found.flat.n_clusters
                 yield f"{seed=} {name} {data}", found
                 yield f"{seed=} {name} {data} fewer", found.with_number(max(1, k - 1))
                 most = int(found.with_number(k + 2).structure_tree.n_leaves[0])
                 yield f"{seed=} {name} {data} more", found.with_number(min(k + 2, most))
-            cut = ClusterRule(**{**vars(rule), "cut_distance": float(np.median(found.dc_tree.height))})
+            found = cluster(spread, rule, n_jobs=1)
+            cut = ClusterRule(**{**vars(rule), "cut_distance": float(np.quantile(found.dc_tree.height, 0.8))})
             yield f"{seed=} {name} cut", recluster(found, cut)
 
 
@@ -120,6 +128,12 @@ def test_a_coarser_layer_beats_all_smaller_numbers_and_the_next_larger_one() -> 
             assert counts == sorted(set(expected) - {k}), f"{seed=} {value}"
             coarser += len(counts)
     assert coarser > 4
+
+
+def test_a_difference_by_rounding_makes_no_layer() -> None:
+    above = float(np.nextafter(2.0, 3.0))
+    assert _stable_numbers(np.array([1.0, above, 2.0, 2.0, 1.5, 3.0])) == []  # of 2, 3, … 7 clusters
+    assert _stable_numbers(np.array([1.0, 2.1, 2.0, 2.0, 1.5, 3.0])) == [3]
 
 
 def branches_inside(layer: np.ndarray, found: Clustering) -> list[list[int]]:

@@ -1,5 +1,6 @@
 """Memberships of every cluster agree with labels and probabilities, and with a slow version of their formula."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,17 +12,11 @@ from sklearn.exceptions import NotFittedError
 from shade import SHADE, DCTreeClustering, load
 from shade._base import memory
 from shade._base.errors import MemoryBudgetError
-from shade.clustering import Clustering
-from shade.clustering.assignment import Attachment
+from shade.clustering import Clustering, ClusterRule, cluster
 from shade.clustering.memberships import memberships_of
 from tests.clustering.test_joining import many_groups
-from tests.clustering.test_layers import clusterings
+from tests.clustering.test_layers import check_layers, clusterings
 from tests.oracles import draw_groups
-
-
-def own_rows(found: Clustering) -> Attachment:
-    n = len(found.points)
-    return Attachment(np.arange(n), np.zeros(n))
 
 
 def check_memberships(memberships: np.ndarray, labels: np.ndarray, strengths: np.ndarray, what: str) -> None:
@@ -30,6 +25,8 @@ def check_memberships(memberships: np.ndarray, labels: np.ndarray, strengths: np
     assert memberships.sum(axis=1).max(initial=0.0) <= 1.0 + 1e-12, what
     inside = np.flatnonzero(labels >= 0)
     assert not memberships[labels < 0].any(), what
+    if not len(inside):
+        return
     np.testing.assert_array_equal(memberships[inside].argmax(axis=1), labels[inside], err_msg=what)
     np.testing.assert_array_equal(memberships[inside, labels[inside]], strengths[inside], err_msg=what)
     ranked = np.sort(memberships[inside], axis=1)
@@ -59,7 +56,7 @@ def slow_memberships(found: Clustering) -> np.ndarray:
 def test_memberships_agree_with_labels_and_with_the_slow_version() -> None:
     shared = 0
     for what, found in clusterings():
-        memberships = memberships_of(found, own_rows(found))
+        memberships = memberships_of(found)
         check_memberships(memberships, found.flat.labels, found.flat.strengths, what)
         np.testing.assert_allclose(memberships, slow_memberships(found), rtol=1e-9, atol=1e-15, err_msg=what)
         shared += int(np.sum((memberships > 0).sum(axis=1) > 1))
@@ -104,6 +101,23 @@ def test_a_row_nearer_to_one_of_two_other_clusters_belongs_more_to_that() -> Non
     assert (near, far) == pytest.approx((1.0 / 5.5, 1.0 / 29.0))
 
 
+def test_rows_that_links_put_into_a_farther_cluster_are_shared_with_the_nearer_one() -> None:
+    farther = 0
+    for seed in range(4):
+        X = many_groups(seed, 25, 20, 3)
+        noisy = X + 1.5 * np.random.default_rng(seed).normal(size=X.shape)  # as data is noisier than its embedding
+        links = cluster(noisy, ClusterRule(), n_jobs=1).links
+        found = replace(cluster(X, ClusterRule(), n_jobs=1), links=links)
+        memberships = memberships_of(found)
+        check_memberships(memberships, found.flat.labels, found.flat.strengths, f"{seed=}")
+        np.testing.assert_allclose(memberships, slow_memberships(found), rtol=1e-9, atol=1e-15)
+        leaving, distances = found.structure_tree.leaving_distances(), found.dc_tree.dc_distances()
+        for row in np.flatnonzero(found.flat.outskirts):
+            part = (found.flat.labels == found.flat.labels[row]) & ~found.flat.outskirts
+            farther += leaving[row] < distances[row][part].min()
+    assert farther > 0
+
+
 def test_the_order_and_the_unit_of_the_rows_do_not_matter() -> None:
     for seed in range(4):
         X = many_groups(seed, 8, 25, 3)
@@ -115,10 +129,13 @@ def test_the_order_and_the_unit_of_the_rows_do_not_matter() -> None:
         np.testing.assert_allclose(before.memberships()[shuffled], after.memberships()[:, number], rtol=1e-6)
 
 
-def test_a_network_and_its_file_have_the_same_memberships(tmp_path: Path) -> None:
-    X = many_groups(0, 5, 40, 8)
+@pytest.mark.parametrize("columns", [2, 8])  # with two, the clusters are those of the data
+def test_a_network_and_its_file_have_the_same_memberships_and_layers(columns: int, tmp_path: Path) -> None:
+    X = many_groups(0, 5, 40, columns) + (columns - 2) / 3 * np.random.default_rng(0).normal(size=(200, columns))
     model = SHADE(epochs=2, network=(16,), embedding_size=2, n_networks=1, device="cpu", random_state=0).fit(X)
+    assert model.clustering_.shown.decides == (columns == 2)
     check_memberships(model.memberships(), model.labels_, model.probabilities_, "SHADE")
+    check_layers(model.layers(), model.clustering_, "SHADE")
     model.save(tmp_path / "model.shade")
     again = load(tmp_path / "model.shade")
     np.testing.assert_array_equal(again.memberships(), model.memberships())
@@ -126,6 +143,12 @@ def test_a_network_and_its_file_have_the_same_memberships(tmp_path: Path) -> Non
     assert [labels.tolist() for labels in again.layers().labels] == [
         labels.tolist() for labels in model.layers().labels
     ]
+
+
+def test_where_there_is_no_cluster_there_are_no_memberships() -> None:
+    model = DCTreeClustering(n_jobs=1).fit(np.arange(20.0)[:, None]).recluster(cut_distance=0.1)
+    assert model.memberships().shape == model.memberships([[1.0]] * 20).shape == (20, 0)
+    assert [array.shape for array in model.memberships(top=2)] == [(20, 0), (20, 0)]
 
 
 def test_bad_input_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,9 +14,9 @@ ENTRIES = 1 << 20  # of the matrix that are computed at a time
 
 
 def memberships_of(
-    clustering: Clustering, attachment: Attachment, top: int | None = None
+    clustering: Clustering, attachment: Attachment | None = None, top: int | None = None
 ) -> FloatArray | tuple[IntArray, FloatArray]:
-    """The memberships of rows that join the tree at some places; a row of training joins itself, at distance 0.
+    """The memberships of new rows that join the tree at some places, or of the rows that were clustered.
 
     The membership of its own cluster is the strength of a row. What is left of 1 is divided among noise and the other
     clusters. Let a row join its own cluster at distance o, and let that meet another cluster at distance d: then its
@@ -28,7 +28,10 @@ def memberships_of(
     ndarray of shape (n_rows, n_clusters), or two of shape (n_rows, top)
         With `top`: clusters, the strongest first, and memberships; the cluster −1 has membership 0.
     """
-    flat, tree, n = clustering.flat, clustering.structure_tree, len(attachment.row)
+    flat, tree = clustering.flat, clustering.structure_tree
+    if attachment is None:  # a row that was clustered joins itself
+        attachment = Attachment(np.arange(len(flat.labels)), np.zeros(len(flat.labels)))
+    n = len(attachment.row)
     labels = label_new_points(flat, attachment)
     strengths = strengths_of_new_points(flat, tree, attachment, labels)
     kept = flat.n_clusters if top is None else min(top, flat.n_clusters)

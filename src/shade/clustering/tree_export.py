@@ -20,16 +20,7 @@ class TreeExport:
     stability: FloatArray
 
     def to_frame(self) -> Any:
-        """A pandas DataFrame with a row for each candidate: parent, size, birth, death and stability.
-
-        Examples
-        --------
-        >>> from shade import DCTreeClustering
-        >>> model = DCTreeClustering(min_samples=2, min_cluster_size=3, selection="branches")
-        >>> tree = model.fit([[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]]).structure_tree_
-        >>> tree.to_frame()["parent"].tolist()
-        [-1, 0, 0]
-        """
+        """A pandas DataFrame with a row for each candidate: parent, size, birth, death and stability."""
         frame = need("pandas", "io", "to_frame").DataFrame({name: getattr(self, name) for name in COLUMNS})
         frame.index.name = "candidate"
         return frame
@@ -40,10 +31,9 @@ class TreeExport:
         Its nodes are the numbers of the candidates, with size, birth, death and stability as attributes.
         """
         graph = need("networkx", "", "to_networkx", install="networkx").DiGraph()
-        for candidate, values in enumerate(zip(*(getattr(self, name).tolist() for name in COLUMNS), strict=True)):
-            graph.add_node(candidate, **dict(zip(COLUMNS[1:], values[1:], strict=True)))
-            if candidate:
-                graph.add_edge(values[0], candidate)
+        values = zip(*(getattr(self, name).tolist() for name in COLUMNS[1:]), strict=True)
+        graph.add_nodes_from((node, dict(zip(COLUMNS[1:], row, strict=True))) for node, row in enumerate(values))
+        graph.add_edges_from(zip(self.parent[1:].tolist(), range(1, len(self.parent)), strict=True))
         return graph
 
     def to_newick(self) -> str:
@@ -58,19 +48,14 @@ class TreeExport:
         >>> model.fit([[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]]).structure_tree_.to_newick()
         '(1:7.0,2:7.0)0;'
         """
-        children: list[list[int]] = [[] for _ in self.parent]
-        for candidate, above in enumerate(self.parent[1:].tolist(), start=1):
-            children[above].append(candidate)
-        lengths = ["", *(f":{length!r}" for length in (self.birth - self.death)[1:].tolist())]
-        pieces: list[str] = []
-        pending: list[int | str] = [";", 0]
-        while pending:  # a loop, as trees can be deeper than Python calls
-            item = pending.pop()
-            if isinstance(item, str):
-                pieces.append(item)
-                continue
-            pending.append(f"{item}{lengths[item]}")
-            if children[item]:
-                inside = [part for child in children[item] for part in (child, ",")][:-1]
-                pending += [")", *inside[::-1], "("]
-        return "".join(pieces)
+        inside: list[list[str]] = [[] for _ in self.parent]
+        for candidate in range(len(self.parent) - 1, 0, -1):  # children first: a loop, as trees can be deep
+            text = _with_children(candidate, inside.pop())
+            length = float(self.birth[candidate] - self.death[candidate])
+            inside[self.parent[candidate]].append(f"{text}:{length!r}")
+        return _with_children(0, inside.pop()) + ";"
+
+
+def _with_children(candidate: int, children: list[str]) -> str:
+    """A node in Newick format; its last child was written first."""
+    return f"({','.join(children[::-1])}){candidate}" if children else str(candidate)

@@ -117,8 +117,8 @@ class TreeClusteringMixin:
     def memberships(self, X: object = None, *, top: int | None = None) -> FloatArray | tuple[IntArray, FloatArray]:
         """How strongly each row belongs to every cluster.
 
-        The largest membership of a row is that of its own cluster and equals its probability. All memberships of a row
-        together are at most 1; the rest is the share of noise. The memberships of a noise row are 0.
+        The largest membership of a row is that of its own cluster and equals its probability. The sum is at most 1; the
+        rest is the share of noise. The memberships of a noise row are 0; `assign_noise` finds clusters for such rows.
 
         Parameters
         ----------
@@ -130,8 +130,7 @@ class TreeClusteringMixin:
         Returns
         -------
         ndarray of shape (n_samples, n_clusters_)
-            With `top`, two arrays with at most so many columns: the clusters of each row, the strongest first, and
-            their memberships. The cluster −1 stands for none.
+            With `top`, two arrays of at most so many columns: clusters, the strongest first (−1: none), and values.
 
         Examples
         --------
@@ -143,9 +142,7 @@ class TreeClusteringMixin:
         """
         check_is_fitted(self)
         check_parameter("top", top, Whole(1, optional=True), "memberships")
-        n = len(self.labels_)
-        attachment = Attachment(np.arange(n), np.zeros(n)) if X is None else self._attach(X)
-        return memberships_of(self.clustering_, attachment, top)
+        return memberships_of(self.clustering_, None if X is None else self._attach(X), top)
 
     def score_samples(self, X: object) -> FloatArray:
         """Negative outlier score of each row: 0 in the densest part of a branch, towards −1 far outside.
@@ -286,8 +283,8 @@ class TreeClusteringMixin:
     def layers(self) -> Layers:
         """A few nested clusterings of the same rows, from coarse to fine; `labels_` is one of them.
 
-        Coarser layers join the clusters that are nearest to each other, as `recluster(n_clusters=...)` does. Finer
-        layers divide clusters into real branches of the tree. There may be no coarser or no finer layer.
+        Coarser layers join nearest clusters, as `recluster(n_clusters=...)` does. Finer layers divide clusters into
+        branches of the tree. If the tree shows no coarser or finer structure, there are no such layers.
 
         Returns
         -------
