@@ -55,7 +55,7 @@ def test_experiments(runs: list[Run]) -> None:
     assert len(datasets) == 12
     for column, method in ((1, "default"), (2, "SHADE")):
         found = [scores(runs, cells[0], method) for cells in datasets]
-        assert all(len(of_seeds) == 10 for of_seeds in found)
+        assert all(len(of_seeds) >= 6 for of_seeds in found)
         for cells, of_seeds in zip(datasets, found, strict=True):
             mean, spread = (float(number) for number in re.split(" ± ", cells[column]))
             assert (mean, spread) == pytest.approx((np.mean(of_seeds), np.std(of_seeds)), abs=0.051), (cells[0], method)

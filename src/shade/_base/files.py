@@ -91,8 +91,9 @@ def locked(path: Path) -> Iterator[None]:
         handle = os.open(lock, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
         try:
             _lock(handle)
-            if lock.exists() and os.path.samestat(lock.stat(), os.fstat(handle)):
-                break  # else the process that had it has just removed it
+            with suppress(FileNotFoundError):  # the one that had it may have removed it since it was opened here
+                if os.path.samestat(lock.stat(), os.fstat(handle)):
+                    break
         except BaseException:
             os.close(handle)
             raise
