@@ -101,7 +101,7 @@ def read_samples(
     path : str, path or sequence of them
         A csv, tsv, xlsx, jsonl, feather, sqlite, parquet, npy, npz, zarr or h5ad file, a zip of images, a video, or a
         folder of parquet files, images or videos; "-" reads csv from standard input. Several
-        tables with the same columns are read one after the other: give them all, or a pattern such as "part-*.csv".
+        tables with the same columns are read one after the other: give them all, or a pattern with a star in it.
     label : str, optional
         Column with known labels. It is not used for clustering. For files of arrays the name of another
         array or the number of a column; for images and videos "folder", or "file" for the frames of videos.

@@ -129,7 +129,7 @@ class TreeClusteringMixin:
 
         Returns
         -------
-        ndarray of shape (n_samples, n_clusters_)
+        ndarray of shape (n_samples, n_clusters)
             With `top`, two arrays of at most so many columns: clusters, the strongest first (−1: none), and values.
 
         Examples
