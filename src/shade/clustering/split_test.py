@@ -25,9 +25,9 @@ class SplitTest:
     """A branch of s rows is real if its mean log(h / d) is at least slope / sqrt(s) + level, and s at least smallest.
 
     h is the distance at which it meets another branch, d the distance at which a row joined it. Among k
-    real branches the slope is lower by growth · log k: it is that of a sample of n / k rows. By the procedure of
-    Benjamini and Hochberg (1995), one branch in twenty that is found may then be chance, while one cloud still stays
-    one cluster in 95 % of the samples.
+    real branches the slope is lower by growth · log k: it is that of a sample of n / k rows. This follows the
+    procedure of Benjamini and Hochberg (1995), meant to let one in twenty of the branches found be chance; that share
+    is derived, not measured. One cloud still stays one cluster in 95 % of the samples.
     """
 
     slope: float
