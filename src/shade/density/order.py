@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from shade._base.arrays import AnyArray, IntArray
+from shade._base.arrays import AnyArray, BoolArray, IntArray
+from shade._kernels import row_order
 
 
 def canonical_order(points: AnyArray) -> IntArray:
@@ -14,6 +15,12 @@ def canonical_order(points: AnyArray) -> IntArray:
     in this order always give the same.
     """
     order = np.argsort(points[:, 0], kind="stable")
-    if points.shape[1] > 1 and (np.diff(points[order, 0]) == 0).any():
-        order = np.lexsort(points.T[::-1])
+    row_order.sort_ties(points, order, np.empty_like(order))
     return order
+
+
+def differs_from_last(points: AnyArray, order: IntArray) -> BoolArray:
+    """For each position of a canonical order, whether its row differs from the row before it; true for the first."""
+    new = np.empty(len(order), np.bool_)
+    row_order.mark_new_rows(points, order, new)
+    return new

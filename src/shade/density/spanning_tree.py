@@ -14,7 +14,7 @@ from shade._base.parallel import run_chunks
 from shade._base.ranks import ALONE, Ranks
 from shade._base.validation import check_choice, check_extent, check_min_samples, check_points
 from shade._kernels import boruvka, prim
-from shade.density.order import canonical_order
+from shade.density.order import canonical_order, differs_from_last
 from shade.density.search import AllPairs, KDTree, ProductBlocks, choose_algorithm
 
 WORTH_A_DEVICE = 2048  # rows from which moving the data pays
@@ -96,9 +96,7 @@ def _find_copies(points: FloatArray, min_samples: int) -> tuple[IntArray, IntArr
     Rows at such a place have the core distance 0. To search from each of them again would take quadratic time.
     """
     order = canonical_order(points)
-    begins = np.arange(len(order)) == 0
-    for column in range(points.shape[1]):
-        begins[1:] |= np.diff(points[order, column]) != 0
+    begins = differs_from_last(points, order)
     first = np.flatnonzero(begins)[np.cumsum(begins) - 1]
     beyond = np.arange(len(order)) - first >= min_samples
     return np.sort(order[~beyond]), order[beyond], order[first[beyond]]
