@@ -36,6 +36,7 @@ PAPER: dict[str, Any] = {
     "learning_rate": 1e-3,
     "reconstruction_weight": 1.0,
     "density_weight": 1.0,
+    "precision": "float32",
 }
 
 _HOMES = {

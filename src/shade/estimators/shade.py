@@ -36,6 +36,7 @@ from shade.training.autoencoders import check_network, has_decoder, shape_for_ne
 from shade.training.callbacks import as_callback, verbosity_callbacks
 from shade.training.embedder import Embedder
 from shade.training.fitting import TrainingJob, begin_training, count_epochs, count_networks, plan_training, train
+from shade.training.precision import choose_precision
 from shade.training.settling import NEIGHBOURS
 from shade.training.trainer import TrainSettings
 
@@ -54,6 +55,7 @@ RULES: dict[str, Rule] = {
     "epochs": Whole(1, optional=True),
     "batch_size": Whole(2),
     "learning_rate": Real(0.0, inclusive=False),
+    "precision": Choice(("auto", "float32")),
     "reconstruction_weight": Real(0.0),
     "density_weight": Real(0.0),
     "verbose": Whole(0),
@@ -139,6 +141,10 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         Whether the squared error of a row is averaged or summed over its features.
     reconstruction_weight, density_weight : float, default=1.0
         Weights of the reconstruction loss and of the density loss.
+    precision : {"auto", "float32"}, default="auto"
+        Number format of the matrix products of training. "auto": bfloat16 on processors that compute with it, which
+        takes less than half of the time and gives results of the same quality; otherwise float32, and always float32 on
+        a GPU and for a module of your own. The embedding of rows is computed in double precision in any case.
 
     Attributes
     ----------
@@ -218,6 +224,7 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         learning_rate: float = 1e-3,
         reconstruction_weight: float = 1.0,
         density_weight: float = 1.0,
+        precision: str = "auto",
         callbacks: Sequence[object] = (),
         device: str = "auto",
         random_state: Any = None,
@@ -244,6 +251,7 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         self.learning_rate = learning_rate
         self.reconstruction_weight = reconstruction_weight
         self.density_weight = density_weight
+        self.precision = precision
         self.callbacks = callbacks
         self.device = device
         self.random_state = random_state
@@ -292,12 +300,13 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
             device = self.check_parameters()
             rows = check_samples(self, X, reset=True)
             self.n_networks_ = count_networks(self.n_networks, len(rows))
-            job = self._training_job(len(rows), ranks)
+            job = self._training_job(len(rows), device, ranks)
             plan, self.training_tree_ = plan_training(rows, memory, device, tree=self.tree, job=job)
             if isinstance(rows, RowSource):
                 validation.check_finite(rows, rows.place)
                 validation.check_whole_numbers(rows)
-            identity = {**self.get_params(), **plan.identity(), "training_tree": self.training_tree_}
+            chosen = {"training_tree": self.training_tree_, "precision": job.settings.precision}
+            identity = {**self.get_params(), **plan.identity(), **chosen}
             files = {"checkpoint": checkpoint is not None, "resume": resume is True or (bool(resume) and "a file")}
             check_ranks(ranks, {**identity, **files}, rows)
             seed, checkpoints = begin_training(
@@ -400,7 +409,7 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         logger.info("Searching the neighbours of each row.")
         return find_neighbours(data.samples, NEIGHBOURS, n_jobs=self.n_jobs, device=tree_device(self.device))
 
-    def _training_job(self, n_rows: int, ranks: Ranks) -> TrainingJob:
+    def _training_job(self, n_rows: int, device: torch.device, ranks: Ranks) -> TrainingJob:
         return TrainingJob(
             network=self.network,
             sample_shape=self._network_shape(),
@@ -415,6 +424,7 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
                 density_weight=self.density_weight,
                 reconstruction=self.reconstruction,
                 distance=self.embedding_distance,
+                precision=ranks.from_first(lambda: choose_precision(self.precision, device, self.network)),
             ),
             density_unit=self.density_unit,
             callbacks=(*map(as_callback, self.callbacks), *verbosity_callbacks(self.verbose)),

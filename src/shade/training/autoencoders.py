@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 from shade._base.validation import Whole
+from shade.training.precision import embed_exactly
 
 CHANNELS = (32, 64, 128)
 
@@ -49,7 +50,10 @@ class FeedForwardAutoencoder(nn.Module):
 
     def encode(self, x: torch.Tensor) -> torch.Tensor:
         """Embed rows."""
-        return cast(torch.Tensor, self.encoder(x))
+        *hidden, last = self.encoder
+        for layer in hidden:
+            x = layer(x)
+        return embed_exactly(cast(nn.Linear, last), x)
 
     def decode(self, z: torch.Tensor) -> torch.Tensor:
         """Reconstruct rows."""
@@ -80,7 +84,7 @@ class ConvolutionalAutoencoder(nn.Module):
 
     def encode(self, x: torch.Tensor) -> torch.Tensor:
         """Embed images."""
-        return cast(torch.Tensor, self.to_embedding(self.convolutions(x).flatten(1)))
+        return embed_exactly(self.to_embedding, self.convolutions(x).flatten(1))
 
     def decode(self, z: torch.Tensor) -> torch.Tensor:
         """Reconstruct images: each step doubles the size by repetition, then convolves."""

@@ -20,6 +20,7 @@ from shade.training.callbacks import Callback
 from shade.training.checkpoints import MemberCheckpoints, Progress, TorchGenerators, TrainState
 from shade.training.losses import density_loss, reconstruction_loss
 from shade.training.optimizer import EagerAdam
+from shade.training.precision import products_in
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,7 @@ class TrainSettings:
     density_weight: float = 1.0
     reconstruction: str = "mean"
     distance: str = "sqeuclidean"
+    precision: str = "float32"  # of matrix products: or "bfloat16"
 
 
 @dataclass(frozen=True)
@@ -176,9 +178,11 @@ class Trainer:
     def compute_losses(self, batch: Batch) -> torch.Tensor:
         """Reconstruction loss and density loss of a batch."""
         x = self.samples[batch.rows] if batch.x is None else batch.x
-        z = self.network.encode(x)  # type: ignore[operator]
+        with products_in(self.settings.precision, x.device):
+            z = self.network.encode(x)  # type: ignore[operator]
+            decoded = self.network.decode(z).float()  # type: ignore[operator]
         wanted = x if self.outputs is None else self.outputs[batch.rows]
-        reconstruction = reconstruction_loss(wanted, self.network.decode(z), self.settings.reconstruction)  # type: ignore[operator]
+        reconstruction = reconstruction_loss(wanted, decoded, self.settings.reconstruction)
         if batch.steps is None:
             return torch.stack([reconstruction, torch.zeros_like(reconstruction)])
         return torch.stack([reconstruction, density_loss(z, batch.steps, self.settings.distance)])
