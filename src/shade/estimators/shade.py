@@ -143,8 +143,8 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         Weights of the reconstruction loss and of the density loss.
     precision : {"auto", "float32"}, default="auto"
         Number format of the matrix products of training. "auto": bfloat16 on processors that compute with it, which
-        takes less than half of the time and gives results of the same quality; otherwise float32, and always float32 on
-        a GPU and for a module of your own. The embedding of rows is computed in double precision in any case.
+        takes about half of the time and gives results of the same quality; otherwise float32, and always float32 on
+        a GPU, for convolutions and for a module of your own. Rows are embedded in double precision in any case.
 
     Attributes
     ----------
@@ -176,6 +176,8 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         Whether the embedding has settled on means over neighbours.
     training_tree_ : {"batch", "complete"}
         Where the dc-distances of training came from.
+    precision_ : {"bfloat16", "float32"}
+        Number format of the matrix products of training.
     seed_ : int
         The seed that was used; with `random_state=seed_` the same fit can be repeated.
     history_ : list of dict
@@ -305,7 +307,8 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
             if isinstance(rows, RowSource):
                 validation.check_finite(rows, rows.place)
                 validation.check_whole_numbers(rows)
-            chosen = {"training_tree": self.training_tree_, "precision": job.settings.precision}
+            self.precision_ = job.settings.precision
+            chosen = {"training_tree": self.training_tree_, "precision": self.precision_}
             identity = {**self.get_params(), **plan.identity(), **chosen}
             files = {"checkpoint": checkpoint is not None, "resume": resume is True or (bool(resume) and "a file")}
             check_ranks(ranks, {**identity, **files}, rows)

@@ -241,6 +241,8 @@ def _check_description(description: Mapping[str, Any]) -> None:
     deep = description["estimator"] == "SHADE"
     trees = ("batch", "complete") if deep else (None,)
     _require(description.get("training_tree") in trees, "the tree of training is neither of batches nor complete")
+    precisions = ("bfloat16", "float32") if deep else (None,)
+    _require(description.get("precision", precisions[-1]) in precisions, "the precision of training is none")
     seed = description.get("seed")
     _require(seed is None or (type(seed) is int and seed >= 0), "the seed is no whole number")
     settled = description.get("settled")

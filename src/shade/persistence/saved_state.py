@@ -42,6 +42,7 @@ def contents_of(model: Any, *, decoder: bool = True) -> ModelContents:
         "parameters": parameters,
         "sample_shape": list(getattr(model, "sample_shape_", (model.n_features_in_,))),
         "training_tree": getattr(model, "training_tree_", None),
+        "precision": getattr(model, "precision_", None),
         "settled": clustering.settled,
         "of_data": clustering.shown.decides,
         "seed": getattr(model, "seed_", None),
@@ -142,6 +143,7 @@ def _restore_embedding(model: Any, contents: ModelContents) -> None:
     model.sample_shape_ = tuple(description["sample_shape"])
     model.standardizer_ = Standardizer(arrays["standardizer.mean"], arrays["standardizer.scale"])
     model.training_tree_ = description["training_tree"]
+    model.precision_ = description.get("precision", "float32")  # files of earlier versions do not say it
     model.settled_ = description["settled"]
     model.seed_ = description.get("seed")  # files of earlier versions have none
     model.history_ = description["history"]

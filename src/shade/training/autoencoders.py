@@ -84,7 +84,7 @@ class ConvolutionalAutoencoder(nn.Module):
 
     def encode(self, x: torch.Tensor) -> torch.Tensor:
         """Embed images."""
-        return embed_exactly(self.to_embedding, self.convolutions(x).flatten(1))
+        return cast(torch.Tensor, self.to_embedding(self.convolutions(x).flatten(1)))
 
     def decode(self, z: torch.Tensor) -> torch.Tensor:
         """Reconstruct images: each step doubles the size by repetition, then convolves."""
