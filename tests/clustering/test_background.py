@@ -57,3 +57,12 @@ def test_dense_rows_beside_a_sparse_cluster_do_not_make_it_background() -> None:
     around = random.uniform(-40.0, 40.0, size=(200, 5))
     found = background_of(np.vstack([*dense, around]))
     assert found[400:].mean() > 0.95 and found[:400].mean() < 0.05
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rows_of_very_different_densities_are_no_background(seed: int) -> None:
+    # Like counts: a tenth of the rows are nearly empty and so nearly equal, the others are anywhere.
+    random = np.random.default_rng(seed)
+    alike = 0.02 * random.normal(size=(150, 20))
+    spread = random.normal(size=(1000, 20)) * np.exp(1.5 * random.normal(size=(1000, 1)) + 1.0)
+    assert not background_of(np.vstack([alike, spread])).any()

@@ -20,8 +20,9 @@ def find_background(tree: DCTree, structure: StructureTree) -> BoolArray:
     """Which rows are background by the tree of the data; none if there is no clear one.
 
     Takes O(n log n) time. The split into dense and sparse rows is the one of largest variance between both, of the
-    logarithms of the distances at which rows join anything; a tenth of each side may lie in the gap. There is
-    no background if most of the sparse rows are in clusters that are sparse throughout.
+    logarithms of the distances at which rows join anything. The gap between both, where a tenth of each side may lie,
+    must be wider than a factor of two and than each side is. There is no background if most of the sparse rows are in
+    clusters that are sparse throughout.
 
     Parameters
     ----------
@@ -44,7 +45,11 @@ def find_background(tree: DCTree, structure: StructureTree) -> BoolArray:
 
 
 def _gap_of(values: FloatArray) -> float | None:
-    """The middle of a clear gap between the lower and the higher of sorted values, or None."""
+    """The middle of a clear gap between the lower and the higher of sorted values, or None.
+
+    Such a gap is wider than the lower values are spread, and than the higher ones: scattered noise has about one
+    density, while the sparse part of skewed data has many.
+    """
     n = len(values)
     if n < 4:
         return None
@@ -52,5 +57,6 @@ def _gap_of(values: FloatArray) -> float | None:
     totals = np.cumsum(values)
     difference = (totals[-1] - totals[:-1]) / (n - below) - totals[:-1] / below
     split = int(np.argmax(below * (n - below) * difference**2)) + 1
-    low, high = np.quantile(values[:split], 0.9), np.quantile(values[split:], 0.1)
-    return float(low + high) / 2.0 if high - low >= CLEAR_GAP else None
+    (lowest, low), (high, highest) = (np.quantile(part, (0.1, 0.9)) for part in (values[:split], values[split:]))
+    clear = max(CLEAR_GAP, low - lowest, highest - high)
+    return float(low + high) / 2.0 if high - low >= clear else None
