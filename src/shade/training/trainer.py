@@ -6,6 +6,7 @@ import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain
 from threading import Event
 from typing import Any
@@ -18,6 +19,7 @@ from shade._base.errors import CheckpointError, TrainingError, told_as
 from shade.training.batches import Batch, Targets, prepare_batches, rows_after, shuffle_batches
 from shade.training.callbacks import Callback
 from shade.training.checkpoints import MemberCheckpoints, Progress, TorchGenerators, TrainState
+from shade.training.linear_step import LinearStep, choose_linear_step
 from shade.training.losses import density_loss, reconstruction_loss
 from shade.training.optimizer import EagerAdam
 from shade.training.precision import products_in
@@ -168,12 +170,21 @@ class Trainer:
 
     def train_step(self, batch: Batch) -> torch.Tensor:
         """One step of the optimizer; returns both losses."""
+        if self._linear_step is not None:
+            if batch.x is None:
+                return self._linear_step(self.samples, batch.rows, batch.steps, self.outputs)
+            return self._linear_step(batch.x, torch.arange(len(batch.x)), batch.steps, None)
         self.optimizer.zero_grad(set_to_none=True)
         losses = self.compute_losses(batch)
         weights = (self.settings.reconstruction_weight, self.settings.density_weight)
         (losses[0] * weights[0] + losses[1] * weights[1]).backward()  # type: ignore[no-untyped-call]
         self.optimizer.step()
         return losses.detach()
+
+    @cached_property
+    def _linear_step(self) -> LinearStep | None:
+        """The step written out, for networks that it can train; made when the weights and the optimizer are complete."""
+        return choose_linear_step(self.network, self.optimizer, self.settings)
 
     def compute_losses(self, batch: Batch) -> torch.Tensor:
         """Reconstruction loss and density loss of a batch."""
