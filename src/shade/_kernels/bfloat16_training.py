@@ -43,10 +43,10 @@ def _compile_single(number):
 
 @_training
 def take_rows(samples, rows, out):
-    """Write some rows of float32 samples in bfloat16."""
+    """Write some rows of float32 samples in bfloat16; `out` can have more columns."""
     for place in range(len(rows)):
         sample, line = samples[rows[place]], out[place]
-        for column in range(len(line)):
+        for column in range(len(sample)):
             line[column] = _narrow(sample[column])
 
 
@@ -55,7 +55,7 @@ def activate(products, bias):
     """Add the bias and apply LeakyReLU, in place."""
     for place in range(len(products)):
         line = products[place]
-        for column in range(len(line)):
+        for column in range(len(bias)):
             value = _widen(line[column]) + bias[column]
             line[column] = _narrow(value if value > 0 else _SLOPE * value)
 
@@ -66,7 +66,7 @@ def activate_backwards(gradient, activated, bias_gradient):
     bias_gradient[:] = 0
     for place in range(len(gradient)):
         line, output = gradient[place], activated[place]
-        for column in range(len(line)):
+        for column in range(len(bias_gradient)):
             value = _widen(line[column])
             value = value if output[column] > 0 else _SLOPE * value
             line[column] = _narrow(value)
@@ -81,7 +81,7 @@ def compare_rows(samples, rows, products, bias, scale, gradient, bias_gradient):
     for place in range(len(rows)):
         sample, product, line = samples[rows[place]], products[place], gradient[place]
         subtotal = np.float32(0.0)
-        for column in range(len(line)):
+        for column in range(len(sample)):
             error = _widen(product[column]) + bias[column] - sample[column]
             subtotal += error * error
             error *= scale
@@ -92,16 +92,23 @@ def compare_rows(samples, rows, products, bias, scale, gradient, bias_gradient):
 
 
 @_training
-def adam_step(weights, gradient, mean, square, step, copy, rate):
-    """A step of Adam; the new weights are also written to a copy in bfloat16, if it is not empty."""
+def adam_step(weights, gradient, mean, square, copy, step, rate):
+    """A step of Adam; the new weights are also written to a copy in bfloat16, if it is not empty.
+
+    The gradient and the copy can have more rows and columns than the weights.
+    """
     step[0] += 1
     size = np.float32(rate / (1 - _MEMORY ** step[0]))
     unbias = np.float32(1 / np.sqrt(1 - _MEMORY_OF_SQUARES ** step[0]))
     newest, newest_of_squares = np.float32(1 - _MEMORY), np.float32(1 - _MEMORY_OF_SQUARES)
-    for i in range(len(weights)):
-        slope = _single(gradient[i])
-        mean[i] += newest * (slope - mean[i])
-        square[i] += newest_of_squares * (slope * slope - square[i])
-        weights[i] -= size * mean[i] / (np.sqrt(square[i]) * unbias + _TINY)
-        if len(copy):
-            copy[i] = _narrow(weights[i])
+    copied = copy.size > 0
+    for row in range(len(weights)):
+        weight, slopes, kept, kept_square = weights[row], gradient[row], mean[row], square[row]
+        line = copy[row if copied else 0]
+        for column in range(len(weight)):
+            slope = _single(slopes[column])
+            kept[column] += newest * (slope - kept[column])
+            kept_square[column] += newest_of_squares * (slope * slope - kept_square[column])
+            weight[column] -= size * kept[column] / (np.sqrt(kept_square[column]) * unbias + _TINY)
+            if copied:
+                line[column] = _narrow(weight[column])

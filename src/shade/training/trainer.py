@@ -53,7 +53,8 @@ class Trainer:
     """Trains a network on samples that are already on the device, with targets that are computed elsewhere.
 
     `interruption` can be set from another thread; training then ends before its next step, as if by Ctrl-C. `outputs`
-    is what the network should return for each sample, if that is not the sample itself.
+    is what the network should return for each sample, if that is not the sample itself. `ahead` is whether targets are
+    computed in the background: handing over those that are made in microseconds would take longer.
     """
 
     network: nn.Module
@@ -65,6 +66,7 @@ class Trainer:
     checkpoints: MemberCheckpoints | None = None
     interruption: Event = field(default_factory=Event)
     outputs: torch.Tensor | None = None
+    ahead: bool = True
     optimizer: torch.optim.Optimizer = field(init=False)
     progress: Progress = field(init=False)
     _stream: Generator[Any, None, None] = field(init=False)
@@ -124,7 +126,8 @@ class Trainer:
     def open_stream(self) -> Generator[Any, None, None]:
         """What `train_next` takes, one after the other: batches with their targets."""
         # One stream for all epochs, so that targets are prepared across their ends.
-        return prepare_batches(chain.from_iterable(self._epochs()), self.targets, self.samples.device)
+        rows = chain.from_iterable(self._epochs())
+        return prepare_batches(rows, self.targets, self.samples.device, ahead=self.ahead)
 
     def record_epoch(self) -> dict[str, float]:
         """Train for an epoch, or what is left of it, and describe it."""
