@@ -59,8 +59,10 @@ class LinearStep:
             self.sizes[-1] = _whole_tiles(self.sizes[-1])
         # The layers on both sides of the embedding are in float32: `precision` says why, and they are small.
         exact = (self.embedding - 1, self.embedding)
-        shapes = [None if place in exact else (after, before) for place, (before, after) in enumerate(pairwise(self.sizes))]
-        self.layers = [_Layer(layer, optimizer, shape) for layer, shape in zip(layers, shapes, strict=True)]
+        self.layers = [
+            _Layer(layer, optimizer, None if place in exact else (after, before))
+            for place, (layer, before, after) in enumerate(zip(layers, self.sizes, self.sizes[1:], strict=False))
+        ]
         self._results: dict[int, list[_Result]] = {}
 
     def __call__(
@@ -173,7 +175,7 @@ class _Layer:
 
 
 def _adam_arguments(
-    optimizer: torch.optim.Optimizer, parameter: nn.Parameter, gradient: AnyArray, copy: AnyArray
+    optimizer: torch.optim.Optimizer, parameter: torch.Tensor, gradient: AnyArray, copy: AnyArray
 ) -> list[AnyArray]:
     """A weight, its gradient, and what the optimizer keeps of it, where checkpoints look for it."""
     state = optimizer.state[parameter]

@@ -186,7 +186,7 @@ class Trainer:
 
     @cached_property
     def _linear_step(self) -> LinearStep | None:
-        """The step written out, for networks that it can train; made when the weights and the optimizer are complete."""
+        """The step written out, for networks that it can train; made when weights and optimizer are complete."""
         return choose_linear_step(self.network, self.optimizer, self.settings)
 
     def compute_losses(self, batch: Batch) -> torch.Tensor:
