@@ -6,7 +6,6 @@ All sums are in float32. They may be reordered by the compiler here: this is tra
 
 from functools import partial
 
-import numba
 import numpy as np
 from numba.core import types
 from numba.extending import overload
@@ -19,12 +18,12 @@ _MEMORY, _MEMORY_OF_SQUARES, _TINY = 0.9, 0.999, np.float32(1e-8)  # of Adam, to
 _training = partial(kernel, fastmath={"reassoc", "contract", "nsz"})
 
 
-@numba.njit(inline="always")
+@_training
 def _widen(bits):
     return np.int32(np.int32(bits) << 16).view(np.float32)
 
 
-@numba.njit(inline="always")
+@_training
 def _narrow(value):
     """The nearest bfloat16, the even one of two."""
     bits = np.float32(value).view(np.int32)
@@ -33,10 +32,10 @@ def _narrow(value):
 
 def _single(number):
     """A number of either format as a float32."""
-    return _widen.py_func(number) if isinstance(number, np.int16) else number
+    return _widen(number) if isinstance(number, np.int16) else number
 
 
-@overload(_single, inline="always")
+@overload(_single)
 def _compile_single(number):
     return (lambda number: _widen(number)) if isinstance(number, types.Integer) else (lambda number: number)
 
