@@ -88,7 +88,7 @@ class LinearStep:
             elif y is not results[-1]:
                 kernels.activate_backwards(y.gradient_array, y.values_array, layer.bias_gradient_array)
             layer.step(x, y, inner=place > 0, rate=self.settings.learning_rate)
-        return torch.tensor([reconstruction, density])
+        return torch.tensor([reconstruction, density], dtype=torch.float32)
 
     def _compare(self, result: _Result, wanted: torch.Tensor, rows: torch.Tensor) -> float:
         """Reconstruction loss; its gradient becomes that of the result."""
@@ -181,7 +181,7 @@ def _adam_arguments(
     state = optimizer.state[parameter]
     if not state:
         zeros = {name: torch.zeros_like(parameter).detach() for name in ("exp_avg", "exp_avg_sq")}
-        state.update(step=torch.zeros(()), **zeros)
+        state.update(step=torch.zeros((), dtype=torch.float32), **zeros)
     arrays = [parameter.detach().numpy(), gradient, state["exp_avg"].numpy(), state["exp_avg_sq"].numpy(), copy]
     if gradient.shape == parameter.shape:  # one long row is faster than many
         arrays = [array.reshape(1, -1) for array in arrays]
