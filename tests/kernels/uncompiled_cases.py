@@ -11,6 +11,7 @@ from dataclasses import asdict
 
 import numba
 import numpy as np
+import torch
 
 from shade._kernels import prim
 from shade._kernels.density_loss import loss_and_gradient
@@ -25,6 +26,7 @@ from shade.density.search import AllPairs, KDTree, ProductBlocks
 from shade.metrics import dbcv_score, disco_samples
 from tests import oracles
 from tests.clustering.trees import read_tree
+from tests.kernels import test_bfloat16_training
 from tests.metrics.test_indices import disco_by_matrix
 from tests.oracles import candidates_for, draw_groups, draw_points, multiway_tree, partition_of, select
 
@@ -159,6 +161,10 @@ def main() -> None:
             np.testing.assert_allclose(np.sqrt(ProductBlocks.from_points(X).core_distances(k)), expected)
             tree = KDTree.from_points(X)
             np.testing.assert_allclose(np.sqrt(tree.core_distances(k)), expected[tree.indices])
+    test_bfloat16_training.test_rows_are_rounded_as_by_torch()
+    test_bfloat16_training.test_activation_and_its_gradient_are_those_of_torch()
+    test_bfloat16_training.test_the_squared_error_and_its_gradient_are_those_of_torch()
+    test_bfloat16_training.test_steps_are_those_of_torchs_adam(torch.bfloat16)
     sys.stdout.write(f"{cases} cases passed\n")
 
 

@@ -45,3 +45,16 @@ def test_batches_without_targets_are_passed_on() -> None:
     [batch] = prepare_batches([np.arange(4)], None, torch.device("cpu"))
     assert batch.steps is None
     assert batch.rows.tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("ahead", [True, False])
+def test_targets_that_are_made_at_once_need_no_other_thread(ahead: bool) -> None:
+    threads = set()
+
+    def targets(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        threads.add(threading.get_ident())
+        return rows[::-1].copy(), np.ones(len(rows))
+
+    [batch] = prepare_batches([np.arange(4)], targets, torch.device("cpu"), ahead=ahead)
+    assert batch.rows.tolist() == [3, 2, 1, 0]
+    assert (threads == {threading.get_ident()}) == (not ahead)

@@ -221,12 +221,18 @@ class ProductBlocks:
 
     def core_distances(self, k: int, n_jobs: int | None = None, ranks: Ranks = ALONE) -> FloatArray:
         """Squared distance from each point to its k-th nearest, itself included."""
-        core = np.zeros(len(self.norms))
-        if k > 1:
-            own = ranks.share_of(len(core))
-            core[own] = self.nearest(self.points[own], k, n_jobs)[1][:, -1]
-        ranks.reduce_max(core)
-        return core
+        return self.neighbours(k, n_jobs, ranks)[1][:, -1].copy()
+
+    def neighbours(self, k: int, n_jobs: int | None = None, ranks: Ranks = ALONE) -> tuple[IntArray, FloatArray]:
+        """The k points nearest to each point, itself included, and squared distances."""
+        n = len(self.norms)
+        if k == 1:
+            return np.arange(n)[:, None], np.zeros((n, 1))
+        index, distance = np.zeros((n, k), np.int64), np.zeros((n, k))
+        own = ranks.share_of(n)
+        index[own], distance[own] = self.nearest(self.points[own], k, n_jobs)
+        ranks.reduce_max(index, distance)
+        return index, distance
 
     def nearest(self, queries: FloatArray, k: int, n_jobs: int | None = None) -> tuple[IntArray, FloatArray]:
         """Rows of the k points nearest to each query, nearest first, and their squared distances."""

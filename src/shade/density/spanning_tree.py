@@ -211,8 +211,11 @@ def _boruvka_in_kd_tree(points: FloatArray, min_samples: int, n_jobs: int | None
 
 def _boruvka_in_blocks(points: FloatArray, min_samples: int, n_jobs: int | None, ranks: Ranks) -> SpanningTree:
     blocks = ProductBlocks.from_points(points)
-    core = blocks.core_distances(min_samples, n_jobs, ranks)
+    neighbours, distances = blocks.neighbours(min_samples, n_jobs, ranks)
+    core = distances[:, -1].copy()
     rounds = BoruvkaRounds(core, ranks)
+    boruvka.settle_neighbours(neighbours, core, rounds.partner)
+    rounds.finish()
     while rounds.unfinished:
         rounds.begin()
         waiting = rounds.searching()

@@ -94,6 +94,22 @@ class ConvolutionalAutoencoder(nn.Module):
         return cast(torch.Tensor, x)
 
 
+class EncoderOnly(nn.Module):
+    """A network whose output is its embedding."""
+
+    def __init__(self, network: nn.Module) -> None:
+        super().__init__()
+        self.network = network
+
+    def encode(self, x: torch.Tensor) -> torch.Tensor:
+        """Embed rows."""
+        return cast(torch.Tensor, self.network.encode(x))  # type: ignore[operator]
+
+    def decode(self, z: torch.Tensor) -> torch.Tensor:
+        """The embedding itself."""
+        return z
+
+
 def has_decoder(network: nn.Module) -> bool:
     """Whether a network can decode: one that was saved without its decoder cannot."""
     return all(getattr(network, part) is not None for part in getattr(network, "decoding", ()))

@@ -56,13 +56,15 @@ def rows_after(batches: list[IntArray], done: int) -> list[IntArray]:
 
 
 def prepare_batches(
-    batches: Iterable[IntArray], targets: Targets | None, device: torch.device
+    batches: Iterable[IntArray], targets: Targets | None, device: torch.device, *, ahead: bool = True
 ) -> Generator[Batch, None, None]:
-    """Yield ready batches in order, their targets computed ahead by a background thread.
+    """Yield ready batches in order, their targets computed ahead by a background thread unless they are made at once.
 
     The targets do not depend on the network, and the kernels and products behind them hold no interpreter lock.
     """
-    return compute_ahead(lambda rows: prepare_batch(rows, targets, device), batches)
+    if ahead and targets is not None:
+        return compute_ahead(lambda rows: prepare_batch(rows, targets, device), batches)
+    return (prepare_batch(rows, targets, device) for rows in batches)
 
 
 def prepare_batch(rows: IntArray, targets: Targets | None, device: torch.device) -> Batch:

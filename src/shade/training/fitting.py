@@ -170,7 +170,7 @@ def make_trainer(
     else:
         targets = targets_of_tree(tree, mean_edge=mean_edge)
     kind = partial(GroupTrainer, ranks=job.ranks) if job.ranks.count > 1 else Trainer
-    return partial(kind, samples=on_device, targets=targets)
+    return partial(kind, samples=on_device, targets=targets, ahead=tree is None)
 
 
 def make_stream_trainer(job: TrainingJob, rows: Any, plan: FitPlan, device: torch.device) -> Callable[..., Trainer]:

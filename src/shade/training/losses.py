@@ -22,8 +22,16 @@ def reconstruction_loss(x: torch.Tensor, reconstruction: torch.Tensor, reduction
 def density_loss(z: torch.Tensor, steps: torch.Tensor, distance: str) -> torch.Tensor:
     """Mean over all ordered pairs of (d_dc − e)², e being the squared or the plain Euclidean distance."""
     if z.device.type == "cpu":
-        return cast(torch.Tensor, _FusedDensityLoss.apply(z, steps, distance == "sqeuclidean"))  # type: ignore[no-untyped-call]
+        return cast(torch.Tensor, _FusedDensityLoss.apply(z, steps, distance))  # type: ignore[no-untyped-call]
     return pairwise_density_loss(z, expand_steps(steps), distance)
+
+
+def density_gradient(z: torch.Tensor, steps: torch.Tensor, distance: str) -> tuple[float, torch.Tensor]:
+    """The loss and its gradient on a CPU, by a compiled kernel that goes over the pairs once."""
+    columns = z.T.contiguous()
+    gradient = torch.zeros_like(columns)
+    loss = loss_and_gradient(columns.numpy(), steps.numpy(), distance == "sqeuclidean", gradient.numpy())
+    return loss, gradient.T
 
 
 def pairwise_density_loss(z: torch.Tensor, targets: torch.Tensor, distance: str) -> torch.Tensor:
@@ -49,17 +57,15 @@ def expand_steps(steps: torch.Tensor) -> torch.Tensor:
 
 
 class _FusedDensityLoss(torch.autograd.Function):
-    """Loss and gradient by a compiled kernel that goes over the pairs once."""
+    """`density_gradient` for autograd."""
 
     @staticmethod
-    def forward(ctx: Any, z: torch.Tensor, steps: torch.Tensor, squared: bool) -> torch.Tensor:
-        columns = z.detach().T.contiguous()
-        gradient = torch.zeros_like(columns)
-        loss = loss_and_gradient(columns.numpy(), steps.numpy(), squared, gradient.numpy())
+    def forward(ctx: Any, z: torch.Tensor, steps: torch.Tensor, distance: str) -> torch.Tensor:
+        loss, gradient = density_gradient(z.detach(), steps, distance)
         ctx.save_for_backward(gradient)
         return z.new_tensor(loss)
 
     @staticmethod
     def backward(ctx: Any, *slopes: torch.Tensor) -> tuple[torch.Tensor, None, None]:
         (gradient,) = ctx.saved_tensors
-        return gradient.T * slopes[0], None, None
+        return gradient * slopes[0], None, None

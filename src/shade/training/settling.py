@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from threading import Event
-from typing import cast
 
 import numpy as np
 import torch
 from torch import nn
 
 from shade._base.arrays import AnyArray, SingleArray
+from shade.training.autoencoders import EncoderOnly
 from shade.training.inference import encode_rows
 from shade.training.trainer import Trainer, TrainSettings
 
@@ -24,22 +24,6 @@ NEIGHBOURS = 10  # of a row, over which means are taken
 ROUNDS = 2  # of taking means: the second also takes in the neighbours of neighbours
 SHARE_OF_EPOCHS = 5  # one epoch of settling for so many of training
 ROWS_AT_A_TIME = 1 << 16
-
-
-class _Encoder(nn.Module):
-    """A network whose output is its embedding."""
-
-    def __init__(self, network: nn.Module) -> None:
-        super().__init__()
-        self.network = network
-
-    def encode(self, x: torch.Tensor) -> torch.Tensor:
-        """Embed rows."""
-        return cast(torch.Tensor, self.network.encode(x))  # type: ignore[operator]
-
-    def decode(self, z: torch.Tensor) -> torch.Tensor:
-        """The embedding itself."""
-        return z
 
 
 def settle(
@@ -74,7 +58,7 @@ def settle(
     for _ in range(ROUNDS):
         settled = mean_over_neighbours(settled, neighbours)
     trainer = make(
-        network=_Encoder(network),
+        network=EncoderOnly(network),
         settings=replace(
             settings,
             epochs=max(1, settings.epochs // SHARE_OF_EPOCHS),

@@ -6,6 +6,7 @@ import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain
 from threading import Event
 from typing import Any
@@ -18,6 +19,7 @@ from shade._base.errors import CheckpointError, TrainingError, told_as
 from shade.training.batches import Batch, Targets, prepare_batches, rows_after, shuffle_batches
 from shade.training.callbacks import Callback
 from shade.training.checkpoints import MemberCheckpoints, Progress, TorchGenerators, TrainState
+from shade.training.linear_step import LinearStep, choose_linear_step
 from shade.training.losses import density_loss, reconstruction_loss
 from shade.training.optimizer import EagerAdam
 from shade.training.precision import products_in
@@ -51,7 +53,8 @@ class Trainer:
     """Trains a network on samples that are already on the device, with targets that are computed elsewhere.
 
     `interruption` can be set from another thread; training then ends before its next step, as if by Ctrl-C. `outputs`
-    is what the network should return for each sample, if that is not the sample itself.
+    is what the network should return for each sample, if that is not the sample itself. `ahead` is whether targets are
+    computed in the background: handing over those that are made in microseconds would take longer.
     """
 
     network: nn.Module
@@ -63,6 +66,7 @@ class Trainer:
     checkpoints: MemberCheckpoints | None = None
     interruption: Event = field(default_factory=Event)
     outputs: torch.Tensor | None = None
+    ahead: bool = True
     optimizer: torch.optim.Optimizer = field(init=False)
     progress: Progress = field(init=False)
     _stream: Generator[Any, None, None] = field(init=False)
@@ -122,7 +126,8 @@ class Trainer:
     def open_stream(self) -> Generator[Any, None, None]:
         """What `train_next` takes, one after the other: batches with their targets."""
         # One stream for all epochs, so that targets are prepared across their ends.
-        return prepare_batches(chain.from_iterable(self._epochs()), self.targets, self.samples.device)
+        rows = chain.from_iterable(self._epochs())
+        return prepare_batches(rows, self.targets, self.samples.device, ahead=self.ahead)
 
     def record_epoch(self) -> dict[str, float]:
         """Train for an epoch, or what is left of it, and describe it."""
@@ -168,12 +173,21 @@ class Trainer:
 
     def train_step(self, batch: Batch) -> torch.Tensor:
         """One step of the optimizer; returns both losses."""
+        if self._linear_step is not None:
+            if batch.x is None:
+                return self._linear_step(self.samples, batch.rows, batch.steps, self.outputs)
+            return self._linear_step(batch.x, torch.arange(len(batch.x)), batch.steps, None)
         self.optimizer.zero_grad(set_to_none=True)
         losses = self.compute_losses(batch)
         weights = (self.settings.reconstruction_weight, self.settings.density_weight)
         (losses[0] * weights[0] + losses[1] * weights[1]).backward()  # type: ignore[no-untyped-call]
         self.optimizer.step()
         return losses.detach()
+
+    @cached_property
+    def _linear_step(self) -> LinearStep | None:
+        """The step written out, for networks that it can train; made when weights and optimizer are complete."""
+        return choose_linear_step(self.network, self.optimizer, self.settings)
 
     def compute_losses(self, batch: Batch) -> torch.Tensor:
         """Reconstruction loss and density loss of a batch."""
