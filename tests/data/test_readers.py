@@ -120,10 +120,9 @@ def test_missing_values_are_refused_with_counts_and_remedies(tmp_path: Path) -> 
     text = message(write(tmp_path / "a.csv", MISSING))
     assert "lacks 2 values in 2 of 4 rows and 2 of 3 columns" in text
     assert "most in 'x' (1), 'z' (1)" in text
-    filled = "--missing mean or --missing median or --missing indicator"
-    assert text.endswith(f"{filled} or --missing drop-rows or --missing drop-columns.")
+    assert text.endswith("--missing mean (or median, indicator, drop-rows, drop-columns).")
     of_model = message(write(tmp_path / "a.csv", MISSING), columns=["x", "y"])
-    assert of_model.endswith("Choose what to do with them: --missing mean or --missing drop-rows.")
+    assert of_model.endswith("Choose what to do with them: --missing mean (or drop-rows).")
 
 
 def test_missing_values_are_mended_as_asked(tmp_path: Path) -> None:
@@ -133,9 +132,17 @@ def test_missing_values_are_mended_as_asked(tmp_path: Path) -> None:
     assert read_samples(path, missing="mean", table=model).rows[1:3].tolist() == [[8, 3, 9], [5, 4, 6]]
     assert read_samples(path, table=model).rows[1:3].tolist() == [[8, 3, 9], [5, 4, 6]]
     assert read_samples(path, missing="median").rows.tolist() == [[1, 2, 4], [5, 3, 9], [5, 4, 7], [9, 5, 7]]
-    flagged = read_samples(path, missing="indicator")
-    assert flagged.rows.tolist() == [[1, 2, 4, 0, 0], [5, 3, 9, 1, 0], [5, 4, 7, 0, 1], [9, 5, 7, 0, 0]]
-    assert flagged.feature_names == ("x", "y", "z", "x is missing", "z is missing")
+    head, *lines = MISSING.splitlines(keepends=True)
+    many = write(tmp_path / "many.csv", "".join([head, *(lines * 19), ",3,9\n"]))
+    flagged = read_samples(many, missing="indicator")
+    assert flagged.rows[-2:].tolist() == [[9, 5, 7, 0], [5, 3, 9, 1]]
+    later = read_samples(write(tmp_path / "later.csv", f"{head},3,9\n"), table=flagged.encoding)
+    assert later.rows.tolist() == [[5, 3, 9, 1]]
+    # A value is missing in z 19 times: so few rows would be far from all others, and noise.
+    assert flagged.feature_names == ("x", "y", "z", "x is missing")
+    assert flagged.notes[-1].endswith(
+        "of similar rows, and added 1 column of 0 and 1 saying where, for columns that lack at least 20 values"
+    )
     rows = read_samples(path, missing="drop-rows")
     assert rows.rows.tolist() == [[1, 2, 4], [9, 5, 7]]
     assert rows.ids.tolist() == [0, 3]
@@ -205,7 +212,7 @@ def test_other_ways_to_write_a_table_are_hinted_at_and_read(tmp_path: Path) -> N
     comma = write(tmp_path / "a.csv", "x;y\n1,5;2\n3,5;4\n")
     assert read_samples(comma).rows.tolist() == read_samples(comma, decimal=",").rows.tolist() == [[1.5, 2], [3.5, 4]]
     mark = write(tmp_path / "b.csv", "x,y\n1,?\n3,4\n")
-    assert "If '?' stands for an empty cell, add --empty '?'" in message(mark)
+    assert "'y' (such as '?' in row 0). Correct such cells, take them for empty with --empty '?'" in message(mark)
     assert read_samples(mark, empty=["?"], missing="drop-rows").rows.tolist() == [[3, 4]]
     for text in ("größe,n\n1,Ann\n2,Bo\n", "x,n\n1,Jörg\n2,Ann\n"):
         (tmp_path / "c.csv").write_bytes(text.encode("latin1"))

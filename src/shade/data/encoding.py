@@ -13,11 +13,11 @@ from shade._base.arrays import AnyArray
 from shade._base.errors import DataError
 from shade._base.validation import check_whole_numbers
 from shade.data.filler import Filler
+from shade.data.numerals import NUMBER_LIKE
 from shade.data.samples import counted, enumerate_names
 
-MOST_CATEGORIES = 20  # different values of a column of text that is encoded without being named
+FEW_VALUES = 20  # at most so many different values of a column may be categories, and become the clusters
 SEVERAL_ROWS = 20  # of which a column can be told to number or name each
-ROWS_A_CATEGORY = 5  # on average at least so many, or values are names, not categories
 KINDS = ("number", "truth", "date", "category")
 TRUTHS = (("no", "yes"), ("false", "true"), ("n", "y"), ("f", "t"), ("off", "on"))
 DATES = {  # formats, and what the text must look like: a year of two digits would be one of the first century
@@ -27,6 +27,7 @@ DATES = {  # formats, and what the text must look like: a year of two digits wou
     "%d/%m/%Y": r"^\d\d?/\d\d?/\d{4}$",
     "%m/%d/%Y": r"^\d\d?/\d\d?/\d{4}$",
 }
+NUMBER_OR_DATE = "|".join(f"({pattern})" for pattern in (NUMBER_LIKE, *DATES.values()))
 MICROSECONDS_A_DAY = 86_400_000_000
 
 
@@ -127,7 +128,7 @@ def plan_columns(table: Any, names: Sequence[str], categories: Collection[str], 
         column = Column(name, "category", _categories(cells)) if name in categories else _choose(name, cells)
         if column is not None:
             columns.append(column)
-        elif is_text(cells.type) and _names_rows(cells) and name not in keep:
+        elif is_text(cells.type) and _names_rows(cells) and name not in keep and find_odd_cell(cells) is None:
             notes.append(f"left out column {name!r}, as it names each row: --id {quote(name)} shows these names")
         else:
             text.append(name)
@@ -136,13 +137,22 @@ def plan_columns(table: Any, names: Sequence[str], categories: Collection[str], 
                 f"the dates of column {name!r} may have the day or the month first, such as "
                 f"{cells.drop_null()[0].as_py()!r}: write them as 2024-12-31, or add --drop {quote(name)}"
             )
-    encoded = [f"{column.name!r} ({len(column.values)})" for column in columns if column.kind == "category"]
+    encoded = [_describe(column, table) for column in columns if column.kind == "category"]
     dates = [column.name for column in columns if column.kind == "date"]
     if encoded:
         notes.append(f"encoded {counted(len(encoded), 'column')} of categories: {', '.join(encoded)}")
     if dates:
         notes.append(f"read {counted(len(dates), 'column')} of dates as days: {enumerate_names(dates)}")
     return Plan(tuple(columns), tuple(text), tuple(notes), tuple(problems))
+
+
+def _describe(column: Column, table: Any) -> str:
+    """A column of categories in words: how many there are, and those of one row, which may be slips of the pen."""
+    from pyarrow import compute
+
+    counts = {found["values"]: found["counts"] for found in compute.value_counts(as_text(table[column.name])).to_pylist()}
+    alone = [value for value in column.values if counts[value] == 1 and table.num_rows >= SEVERAL_ROWS]
+    return f"{column.name!r} ({len(column.values)}{f', of which {enumerate_names(alone, 3)} in 1 row' if alone else ''})"
 
 
 def _choose(name: str, cells: Any) -> Column | None:
@@ -161,8 +171,17 @@ def _choose(name: str, cells: Any) -> Column | None:
     if formats := _date_formats(cells):
         return Column(name, "date", formats)
     values = _categories(cells)
-    few = 0 < len(values) <= min(MOST_CATEGORIES, len(cells) / ROWS_A_CATEGORY)
-    return Column(name, "category", values) if few else None
+    few = 0 < len(values) <= FEW_VALUES and len(values) < len(cells)
+    return Column(name, "category", values) if few and find_odd_cell(cells) is None else None
+
+
+def find_odd_cell(column: Any) -> int | None:
+    """The first cell that is no number or date in a column of text of which at least half are."""
+    from pyarrow import compute
+
+    usual = compute.match_substring_regex(as_text(column), NUMBER_OR_DATE)
+    place, number = compute.index(usual, False).as_py(), compute.sum(usual).as_py() or 0
+    return int(place) if place >= 0 and 2 * number >= len(usual) - usual.null_count else None
 
 
 def is_numeric(kind: Any) -> bool:

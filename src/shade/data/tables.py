@@ -11,15 +11,23 @@ import numpy as np
 
 from shade._base.arrays import AnyArray
 from shade._base.errors import DataError, told_as
-from shade._base.text import is_number
-from shade.data.encoding import SEVERAL_ROWS, Column, Plan, TableEncoding, is_numeric, plan_columns
+from shade.data.encoding import (
+    FEW_VALUES,
+    SEVERAL_ROWS,
+    Column,
+    Plan,
+    TableEncoding,
+    find_odd_cell,
+    is_numeric,
+    is_text,
+    plan_columns,
+)
 from shade.data.missing import describe_missing
-from shade.data.numerals import PLAIN, read_numbers
+from shade.data.numerals import HEAD, PLAIN, read_numbers
 from shade.data.samples import ReadOptions, Samples, counted, enumerate_names
 
 NAMES_OF_ROW_NUMBERS = {"", "id", "index", "row", "rowid", "row_id", "unnamed: 0"}
 NAMES_OF_GROUPS = {"class", "cluster", "ground_truth", "label", "labels", "target", "truth"}
-FEW_VALUES, FEWEST_ROWS = 10, 50  # different values of a column that clusters may follow, in at least so many rows
 
 
 @dataclass(frozen=True)
@@ -189,8 +197,11 @@ def _choose_columns(
     plan = plan_columns(table, names, options.categories, options.keep)
     # Numbers that cannot be read are text to the plan, and told of already.
     text = [name for name in plan.text if not any(repr(name) in problem for problem in problems)]
-    if text:
-        problems.append(_explain_text(table, text, len(table.column_names)))
+    odd = {name: place for name in text if is_text(table[name].type) and (place := find_odd_cell(table[name])) is not None}
+    if odd:
+        problems.append(_explain_odd_cells(table, odd, options))
+    if text := [name for name in text if name not in odd]:
+        problems.append(_explain_text(table, text))
     problems += plan.problems
     if not plan.columns and not problems:
         raise DataError(
@@ -203,15 +214,11 @@ def _choose_columns(
 
 def _notes_on_values(table: Any, plan: Plan) -> list[str]:
     """Which columns may become the clusters, or name them."""
-    from pyarrow import compute
-
-    few = []
-    for column in plan.columns if table.num_rows >= FEWEST_ROWS else ():
-        number = compute.count_distinct(table.column(column.name)).as_py()
-        if column.kind != "date" and 2 <= number <= FEW_VALUES:
-            few.append(column.name)
+    kinds = {column.name: column.kind for column in plan.columns}
+    several = table.num_rows >= SEVERAL_ROWS
+    few = [name for name, kind in kinds.items() if several and kind != "date" and _has_few_values(table[name])]
     notes = []
-    if 0 < len(few) < len(plan.columns):
+    if 0 < 2 * len(few) <= len(plan.columns):  # of a table that has hardly any others, none can be left out
         which = f"{counted(len(few), 'column')} with few different values may become the clusters"
         notes.append(f"{which}: {enumerate_names(few)}. --drop leaves a column out")
     notes += [
@@ -236,27 +243,42 @@ def _counts(table: Any, name: str) -> bool:
     return bool(np.all(values[1:] == values[:-1] + 1))
 
 
-def _explain_text(table: Any, text: list[str], n_columns: int) -> str:
+def _has_few_values(column: Any) -> bool:
+    """Whether a column has a few different values; the first cells of most columns show that it has many."""
+    from pyarrow import compute
+
+    if compute.count_distinct(column.slice(0, HEAD)).as_py() > FEW_VALUES:
+        return False
+    return 2 <= compute.count_distinct(column).as_py() <= FEW_VALUES
+
+
+def _explain_text(table: Any, text: list[str]) -> str:
     """What columns of text are, and what can be done with them."""
     drops = " ".join(f"--drop {quote(name)}" for name in text)
+    examples = {name: next((str(cell) for cell in table[name].to_pylist() if cell is not None), "") for name in text}
     return (
-        f"{len(text)} of {n_columns} columns not of numbers: {_with_examples(table, text)}. Leave them out with "
-        f"{drops} (or all with --drop-non-numeric), encode one with --categories, or name one as --id or --label"
-        f"{_hint(table, text)}"
+        f"{len(text)} of {len(table.column_names)} columns not of numbers: {_enumerate_cells(examples)}. Leave them "
+        f"out with {drops} (or all with --drop-non-numeric), encode one with --categories, or name one as --id or "
+        "--label"
     )
 
 
-def _with_examples(table: Any, names: list[str]) -> str:
-    shown = []
-    for name in names[:8]:
-        values = ((row, str(value)) for row, value in enumerate(table.column(name).to_pylist()) if value is not None)
-        row, value = next(((row, value) for row, value in values if not is_number(value or "0")), (0, ""))
-        shown.append(f"{name!r} (such as {value[:20]!r}{f' in row {row}' if row else ''})")
-    return ", ".join(shown) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+def _explain_odd_cells(table: Any, places: Mapping[str, int], options: ReadOptions) -> str:
+    """Which cells keep columns from being numbers or dates, and what can be done with them."""
+    cells = {name: table[name][place].as_py() for name, place in places.items()}
+    empties = " ".join(f"--empty {quote(cell)}" for cell in dict.fromkeys(cells.values()))
+    filled = " --missing mean" if options.missing == "refuse" else ""
+    return (
+        f"{counted(len(cells), 'column')} of numbers or dates with other text: {_enumerate_cells(cells, places)}. "
+        f"Correct such cells, take them for empty with {empties}{filled}, or leave the column out with --drop or encode "
+        "it with --categories"
+    )
 
 
-def _hint(table: Any, names: list[str]) -> str:
-    """What else may be wrong when numbers are taken for text."""
-    values = {str(value) for name in names for value in table.column(name).slice(0, 1000).to_pylist()}
-    marks = sorted(values & {"?", "-", "--", ".", "*", "missing", "unknown"})
-    return f". If {marks[0]!r} stands for an empty cell, add --empty {quote(marks[0])}" if marks else ""
+def _enumerate_cells(cells: Mapping[str, str], places: Mapping[str, int] | None = None) -> str:
+    """Columns with the text of a cell, and the row where it matters."""
+    shown = [
+        f"{name!r} (such as {cell[:20]!r}{f' in row {places[name]}' if places else ''})"
+        for name, cell in list(cells.items())[:8]
+    ]
+    return ", ".join(shown) + (f" and {len(cells) - 8} more" if len(cells) > 8 else "")
