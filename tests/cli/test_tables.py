@@ -42,7 +42,7 @@ def of_orders(orders: Path) -> Path:
 def test_what_was_done_to_a_table_and_what_decides_is_told(of_orders: Path) -> None:
     said = (of_orders.parent / "said.txt").read_text()
     first = pd.read_csv(of_orders.parent / "orders.csv")["price"][0]
-    assert "120 rows of 4 columns, encoded as 7" in said
+    assert "120 rows of 4 columns, encoded as 6" in said
     for note in (
         "left out column 'n', as it numbers the rows: --keep n clusters by it all the same, --id n names the "
         "rows by it",

@@ -150,9 +150,13 @@ def _describe(column: Column, table: Any) -> str:
     """A column of categories in words: how many there are, and those of one row, which may be slips of the pen."""
     from pyarrow import compute
 
-    counts = {found["values"]: found["counts"] for found in compute.value_counts(as_text(table[column.name])).to_pylist()}
+    counts = {
+        found["values"]: found["counts"] for found in compute.value_counts(as_text(table[column.name])).to_pylist()
+    }
     alone = [value for value in column.values if counts[value] == 1 and table.num_rows >= SEVERAL_ROWS]
-    return f"{column.name!r} ({len(column.values)}{f', of which {enumerate_names(alone, 3)} in 1 row' if alone else ''})"
+    return (
+        f"{column.name!r} ({len(column.values)}{f', of which {enumerate_names(alone, 3)} in 1 row' if alone else ''})"
+    )
 
 
 def _choose(name: str, cells: Any) -> Column | None:

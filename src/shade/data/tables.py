@@ -197,7 +197,9 @@ def _choose_columns(
     plan = plan_columns(table, names, options.categories, options.keep)
     # Numbers that cannot be read are text to the plan, and told of already.
     text = [name for name in plan.text if not any(repr(name) in problem for problem in problems)]
-    odd = {name: place for name in text if is_text(table[name].type) and (place := find_odd_cell(table[name])) is not None}
+    odd = {
+        name: place for name in text if is_text(table[name].type) and (place := find_odd_cell(table[name])) is not None
+    }
     if odd:
         problems.append(_explain_odd_cells(table, odd, options))
     if text := [name for name in text if name not in odd]:
