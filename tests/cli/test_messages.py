@@ -98,7 +98,7 @@ def test_one_cluster(case: str) -> None:
 
 def follow(model: DCTreeClustering, sentence: str, X: np.ndarray) -> DCTreeClustering:
     """What the step at the end of a warning gives, as it is written."""
-    return eval(f"model.{sentence.rpartition(': ')[2]}", {"model": model, "X": X})  # noqa: S307
+    return eval(f"model.{sentence.rpartition(': ')[2]}", {"model": model, "X": X})
 
 
 def test_the_next_step_after_one_cluster_works_as_it_is_written() -> None:
