@@ -33,7 +33,7 @@ def orders(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def of_orders(orders: Path) -> Path:
     folder = orders.parent / "out"
-    result = run("fit", orders, "-o", folder, "--missing", "median", *QUICK, "--epochs", 15, "--network", 64)
+    result = run("fit", orders, "-o", folder, "--missing", "median", *QUICK, "--epochs", 50, "--network", 64)
     assert result.exit_code == 0, result.output
     (folder.parent / "said.txt").write_text(result.output)
     return folder
@@ -57,7 +57,7 @@ def test_what_was_done_to_a_table_and_what_decides_is_told(of_orders: Path) -> N
         assert f"note: {note}\n" in said
     assert re.search(r"^told apart by   \w+ \(0\.\d\d\), \w+ \(0\.\d\d\), \w+ \(0\.\d\d\)$", said, re.MULTILINE)
     summary = json.loads((of_orders / "summary.json").read_text())
-    assert list(summary["told_apart_by"])[:2] == ["kind", "weight"]
+    assert set(list(summary["told_apart_by"])[:2]) == {"kind", "weight"}
     names = ["price", "weight", "kind=book", "kind=lamp", "kind=sofa", "day (days since 1970)"]
     assert shade.load(of_orders).feature_names_in_.tolist() == names
     assert "kind=book" in (of_orders / "report.html").read_text()

@@ -128,7 +128,7 @@ def plan_columns(table: Any, names: Sequence[str], categories: Collection[str], 
         column = Column(name, "category", _categories(cells)) if name in categories else _choose(name, cells)
         if column is not None:
             columns.append(column)
-        elif is_text(cells.type) and _names_rows(cells) and name not in keep and find_odd_cell(cells) is None:
+        elif name not in keep and _names_rows(cells) and find_odd_cell(cells) is None:
             notes.append(f"left out column {name!r}, as it names each row: --id {quote(name)} shows these names")
         else:
             text.append(name)
@@ -179,13 +179,16 @@ def _choose(name: str, cells: Any) -> Column | None:
     return Column(name, "category", values) if few and find_odd_cell(cells) is None else None
 
 
-def find_odd_cell(column: Any) -> int | None:
-    """The first cell that is no number or date in a column of text of which at least half are."""
+def find_odd_cell(column: Any) -> str | None:
+    """The first value that is no number or date in a column of text of which at least half of the values are."""
     from pyarrow import compute
 
-    usual = compute.match_substring_regex(as_text(column), NUMBER_OR_DATE)
+    if not is_text(column.type):
+        return None
+    values = compute.unique(as_text(column)).drop_null()
+    usual = compute.match_substring_regex(values, NUMBER_OR_DATE)
     place, number = compute.index(usual, False).as_py(), compute.sum(usual).as_py() or 0
-    return int(place) if place >= 0 and 2 * number >= len(usual) - usual.null_count else None
+    return str(values[place].as_py()) if place >= 0 and 2 * number >= len(values) else None
 
 
 def is_numeric(kind: Any) -> bool:
@@ -326,4 +329,5 @@ def _names_rows(column: Any) -> bool:
     """Whether each row of several has a text of its own."""
     from pyarrow import compute
 
-    return len(column) >= SEVERAL_ROWS and compute.count_distinct(column, "all").as_py() == len(column)
+    distinct = is_text(column.type) and len(column) >= SEVERAL_ROWS
+    return distinct and compute.count_distinct(column, "all").as_py() == len(column)

@@ -17,9 +17,9 @@ from shade.data.encoding import (
     Column,
     Plan,
     TableEncoding,
+    as_text,
     find_odd_cell,
     is_numeric,
-    is_text,
     plan_columns,
 )
 from shade.data.missing import describe_missing
@@ -197,9 +197,7 @@ def _choose_columns(
     plan = plan_columns(table, names, options.categories, options.keep)
     # Numbers that cannot be read are text to the plan, and told of already.
     text = [name for name in plan.text if not any(repr(name) in problem for problem in problems)]
-    odd = {
-        name: place for name in text if is_text(table[name].type) and (place := find_odd_cell(table[name])) is not None
-    }
+    odd = {name: cell for name in text if (cell := find_odd_cell(table[name])) is not None}
     if odd:
         problems.append(_explain_odd_cells(table, odd, options))
     if text := [name for name in text if name not in odd]:
@@ -265,13 +263,15 @@ def _explain_text(table: Any, text: list[str]) -> str:
     )
 
 
-def _explain_odd_cells(table: Any, places: Mapping[str, int], options: ReadOptions) -> str:
+def _explain_odd_cells(table: Any, odd: Mapping[str, str], options: ReadOptions) -> str:
     """Which cells keep columns from being numbers or dates, and what can be done with them."""
-    cells = {name: table[name][place].as_py() for name, place in places.items()}
-    empties = " ".join(f"--empty {quote(cell)}" for cell in dict.fromkeys(cells.values()))
+    from pyarrow import compute
+
+    places = {name: compute.index(as_text(table[name]), cell).as_py() for name, cell in odd.items()}
+    empties = " ".join(f"--empty {quote(cell)}" for cell in dict.fromkeys(odd.values()))
     filled = " --missing mean" if options.missing == "refuse" else ""
     return (
-        f"{counted(len(cells), 'column')} of numbers or dates with other text: {_enumerate_cells(cells, places)}. "
+        f"{counted(len(odd), 'column')} of numbers or dates with other text: {_enumerate_cells(odd, places)}. "
         f"Correct such cells, take them for empty with {empties}{filled}, or leave the column out with --drop or encode "
         "it with --categories"
     )
