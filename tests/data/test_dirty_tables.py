@@ -247,7 +247,11 @@ def random_table(chance: random.Random) -> Written:
     n, marks, form = chance.randint(2, 40), chance.choice(NUMBERS), chance.choice(DATES)
     kinds = ["number", *chance.choices(["number", "word", "date"], k=chance.randint(0, 4))]
     columns = [
-        numbers(chance, n, marks) if kind == "number" else words(chance, n) if kind == "word" else dates(chance, n, form)
+        numbers(chance, n, marks)
+        if kind == "number"
+        else words(chance, n)
+        if kind == "word"
+        else dates(chance, n, form)
         for kind in kinds
     ]
     mark, empty = chance.choice(["", "NA", "?", "-"]), [False] * n

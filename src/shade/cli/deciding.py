@@ -73,7 +73,7 @@ def _values(samples: Samples) -> list[tuple[str, AnyArray]]:
 
 
 def _is_followed(values: AnyArray, labels: AnyArray, most: int) -> bool:
-    """Whether the cluster of a row tells its value, which has to be guessed otherwise (Goodman and Kruskal's lambda)."""
+    """Whether the cluster of a row tells its value, which else has to be guessed: Goodman and Kruskal's lambda."""
     import numpy as np
 
     kinds, codes = np.unique(values[labels >= 0], return_inverse=True)

@@ -103,7 +103,7 @@ class TableEncoding:
             raise ValueError(f"the encoding of its table cannot be read ({error!r:.80})") from None
         for column in columns:
             if column.kind not in KINDS or (column.kind == "truth" and len(column.values) not in (0, 2)):
-                raise ValueError(f"the column {column.name!r:.80} of its table is encoded in a way that there is not")
+                raise ValueError(f"the column {column.name!r:.80} of its table has an unknown encoding")
         encoding = cls(columns, filler)
         if len(set(encoding.feature_names)) < len(encoding.feature_names):
             raise ValueError("two features of its table have one name")
@@ -237,7 +237,8 @@ def _encode(column: Column, found: Any, source: str, notes: list[str]) -> list[A
         if not is_numeric(found.type):
             example = next((str(value) for value in found.to_pylist() if value not in (None, "")), "")
             raise DataError(
-                f"{source} has text where the model needs numbers: {column.name!r} (such as {example[:20]!r})."
+                f"{source} has text where the model needs numbers: {column.name!r} (such as {example[:20]!r}). "
+                "Correct these cells."
             )
         return [to_numbers(found, column.name)]
     if column.kind == "date":
@@ -255,7 +256,8 @@ def _encode(column: Column, found: Any, source: str, notes: list[str]) -> list[A
         if column.kind == "truth":
             no, yes = column.values or ("0", "1")
             raise DataError(
-                f"{source} has {first!r} in column {column.name!r}, where the model knows {no!r} and {yes!r}."
+                f"{source} has {first!r} in column {column.name!r}, where the model knows {no!r} and {yes!r}. "
+                "Write one of these."
             )
         notes.append(
             f"column {column.name!r} has values that the model was not trained on, such as {first[:40]!r}, in "
@@ -271,7 +273,7 @@ def _to_days(column: Column, found: Any, source: str) -> AnyArray:
     import pyarrow
     from pyarrow import compute
 
-    what = f"{source} has a cell in column {column.name!r} that is no date as the model knows them"
+    what = f"{source} has a cell in column {column.name!r} that is not a date as in the training data"
     try:
         if is_text(found.type):
             found = _parse_dates(as_text(found), column.values[0] if column.values else "iso")

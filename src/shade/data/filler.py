@@ -66,7 +66,8 @@ class Filler:
         values, scale = np.array(self.values), np.array(self.scale)
         if rows.shape[1] != len(scale):
             raise DataError(
-                f"The data has {rows.shape[1]} columns without names, the model was trained on {len(scale)}."
+                f"The data has {rows.shape[1]} columns without names, the model was trained on {len(scale)}. Give "
+                "the same columns."
             )
         empty = ~np.isfinite(rows)
         if empty.any():

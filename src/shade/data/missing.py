@@ -25,8 +25,8 @@ def resolve_missing(samples: Samples, options: ReadOptions) -> Samples:
     if missing == "refuse" and (samples.rows.dtype.kind != "f" or not samples.in_memory):
         return samples
     if not samples.in_memory:
-        what = f"Mending {samples.source} with --missing {missing}"
-        check_room(2 * samples.rows.nbytes, options.memory, what, "Give more, or mend the file before.")
+        what = f"Changing {samples.source} with --missing {missing}"
+        check_room(2 * samples.rows.nbytes, options.memory, what, "Give more, or correct the file before.")
     samples = samples.load()
     bad_rows, bad_columns = _count_missing(samples.rows.reshape(len(samples), -1))
     if missing in FILLS and samples.rows.ndim == 2:

@@ -222,7 +222,7 @@ def _notes_on_values(table: Any, plan: Plan) -> list[str]:
         which = f"{counted(len(few), 'column')} with few different values may become the clusters"
         notes.append(f"{which}: {enumerate_names(few)}. --drop leaves a column out")
     notes += [
-        f"column {column.name!r} is clustered by as any other: if it says which group a row is of, use --label "
+        f"column {column.name!r} is used for clustering like any other column. If it holds known groups, add --label "
         f"{quote(column.name)}"
         for column in plan.columns
         if column.name.strip().lower() in NAMES_OF_GROUPS
@@ -249,7 +249,7 @@ def _has_few_values(column: Any) -> bool:
 
     if compute.count_distinct(column.slice(0, HEAD)).as_py() > FEW_VALUES:
         return False
-    return 2 <= compute.count_distinct(column).as_py() <= FEW_VALUES
+    return bool(2 <= compute.count_distinct(column).as_py() <= FEW_VALUES)
 
 
 def _explain_text(table: Any, text: list[str]) -> str:
@@ -272,8 +272,8 @@ def _explain_odd_cells(table: Any, odd: Mapping[str, str], options: ReadOptions)
     filled = " --missing mean" if options.missing == "refuse" else ""
     return (
         f"{counted(len(odd), 'column')} of numbers or dates with other text: {_enumerate_cells(odd, places)}. "
-        f"Correct such cells, take them for empty with {empties}{filled}, or leave the column out with --drop or encode "
-        "it with --categories"
+        f"Correct such cells, or treat them as empty with {empties}{filled}, or leave the column out with --drop, or "
+        "encode it with --categories"
     )
 
 

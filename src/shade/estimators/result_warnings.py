@@ -101,7 +101,10 @@ def explain_noise(clustering: Clustering) -> str:
     else:
         why = "they lie far outside of all clusters"
         how = f"To make the density smoother: recluster(min_samples={min(2 * rule.min_samples, n)})"
-    return f"{share:.0%} of the {n:,} rows are noise: {why}. In Python, assign_noise() puts all of them into clusters. {how}"
+    return (
+        f"{share:.0%} of the {n:,} rows are noise: {why}. In Python, assign_noise() puts all of them into clusters. "
+        f"{how}"
+    )
 
 
 def _share_of_noise(clustering: Clustering) -> float:
