@@ -88,7 +88,7 @@ def test_an_interrupted_fit_goes_on_to_the_labels_of_an_undisturbed_one(table: P
     assert "Traceback" not in screen
     assert "training" in screen
     assert not COLOUR.search(screen)
-    assert "the same command with --resume goes on from there" in screen
+    assert "the same command with --resume continues from there" in screen
     assert [path.name for path in tmp_path.iterdir()] == ["shade-result.checkpoint"]
     trained = len(read_checkpoint(tmp_path / "shade-result.checkpoint").states[0].progress.history)
     longer = [*arguments, "--epochs", trained + 2]

@@ -136,6 +136,25 @@ REFUSED = {  # a file, how it is written, options, and the sentence that must be
         "--drop-non-numeric), encode one with --categories, or name one as --id or --label. It also lacks 1 value in 1 "
         "of 2 rows",
     ),
+    "scale.csv": (  # with one slip among answers from 1 to 5
+        text("q,x\n" + "".join(f"{1 + row % 5},{row * row}\n" for row in range(30)) + "4x,7\n"), {},
+        "1 column of numbers or dates with other text: 'q' (such as '4x' in row 30). Correct such cells, or treat them as "
+        "empty with --empty 4x --missing mean, or leave the column out with --drop, or encode it with --categories.",
+    ),
+    "income.csv": (  # all values different, as names are
+        text("income,x\n" + "".join(f"{row * row + 7},1{row % 3}\n" for row in range(30)) + "n.a.,12\n"),
+        {"missing": "mean"}, "'income' (such as 'n.a.' in row 30). Correct such cells, or treat them as empty with --empty "
+        "n.a., or leave",
+    ),
+    "days.csv": (
+        text("day,x\n" + "".join(f"2024-01-{row:02d},{row % 7}\n" for row in range(1, 29)) + "2024-02-3O,3\n"), {},
+        "1 column of numbers or dates with other text: 'day' (such as '2024-02-3O' in row 28)",
+    ),
+    "lines.csv": (
+        text("178,13,wine\n1.5,2,3,4\n"), {},
+        "The first line of {} has 3 columns, but another line has 4: '1.5,2,3,4'. Correct such lines, or name what "
+        "separates columns with --delimiter.",
+    ),
     "made_twice.csv": (text("x,x=1\n1,2\n"), {"categories": ["x"]}, "has several columns of one name: 'x=1'. Rename"),
     "marks.csv": (text("p,n\n4,733\n"), {"decimal": ",", "thousands": ","}, "cannot both be ','"),
 }  # fmt: skip
@@ -147,8 +166,24 @@ def test_what_is_not_clear_is_refused_in_one_sentence(tmp_path: Path, name: str)
     write(tmp_path / name)
     with pytest.raises(DataError) as error:
         read_samples(tmp_path / name, **options)
-    assert expected in str(error.value)
+    assert expected.replace("{}", str(tmp_path / name)) in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_the_advice_for_a_typing_error_works_as_it_is_written(tmp_path: Path) -> None:
+    write, _, _ = REFUSED["scale.csv"]
+    write(tmp_path / "scale.csv")
+    read = read_samples(tmp_path / "scale.csv", empty=["4x"], missing="mean")
+    assert read.feature_names == ("q", "x")
+    assert read.rows[:5, 0].tolist() == [1, 2, 3, 4, 5]
+    assert 1 <= read.rows[30, 0] <= 5
+
+
+def test_a_category_of_one_row_is_named_as_it_may_be_a_slip(tmp_path: Path) -> None:
+    rows = "".join(f"{row * row},{('Oslo', 'Rome')[row % 2]}\n" for row in range(30))
+    text(f"x,city\n{rows}7,Romme\n")(tmp_path / "a.csv")
+    notes = read_samples(tmp_path / "a.csv").notes
+    assert "encoded 1 column of categories: 'city' (3, of which 'Romme' in 1 row)" in notes
 
 
 def test_how_numbers_were_read_is_told(tmp_path: Path) -> None:
