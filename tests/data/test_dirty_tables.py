@@ -138,13 +138,13 @@ REFUSED = {  # a file, how it is written, options, and the sentence that must be
     ),
     "scale.csv": (  # with one slip among answers from 1 to 5
         text("q,x\n" + "".join(f"{1 + row % 5},{row * row}\n" for row in range(30)) + "4x,7\n"), {},
-        "1 column of numbers or dates with other text: 'q' (such as '4x' in row 30). Correct such cells, or treat them as "
-        "empty with --empty 4x --missing mean, or leave the column out with --drop, or encode it with --categories.",
+        "1 column of numbers or dates with other text: 'q' (such as '4x' in row 30). Correct such cells, or treat them "
+        "as empty with --empty 4x --missing mean, or leave the column out with --drop, or encode it with --categories.",
     ),
     "income.csv": (  # all values different, as names are
         text("income,x\n" + "".join(f"{row * row + 7},1{row % 3}\n" for row in range(30)) + "n.a.,12\n"),
-        {"missing": "mean"}, "'income' (such as 'n.a.' in row 30). Correct such cells, or treat them as empty with --empty "
-        "n.a., or leave",
+        {"missing": "mean"}, "'income' (such as 'n.a.' in row 30). Correct such cells, or treat them as empty with "
+        "--empty n.a., or leave",
     ),
     "days.csv": (
         text("day,x\n" + "".join(f"2024-01-{row:02d},{row % 7}\n" for row in range(1, 29)) + "2024-02-3O,3\n"), {},

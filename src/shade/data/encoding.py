@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from shade._base.arrays import AnyArray
+from shade._base.arrays import AnyArray, row_slices
 from shade._base.errors import DataError
 from shade._base.validation import check_whole_numbers
 from shade.data.filler import Filler
@@ -81,8 +81,9 @@ class TableEncoding:
         for column in self.columns:
             blocks += _encode(column, table.column(column.name), source, notes)
         matrix = np.empty((table.num_rows, len(blocks)), np.result_type(*blocks) if blocks else np.float64)
-        for index, values in enumerate(blocks):
-            matrix[:, index] = values
+        for rows in row_slices(matrix):  # one row after the other, as a matrix lies in memory
+            for index, values in enumerate(blocks):
+                matrix[rows, index] = values[rows]
         return matrix, notes
 
     def to_json(self) -> dict[str, Any]:
