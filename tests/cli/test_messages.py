@@ -15,7 +15,7 @@ from sklearn.datasets import make_blobs
 
 from shade import DCTreeClustering, load
 from shade._base.errors import ShadeWarning
-from shade.estimators.result_warnings import explain_noise
+from shade.estimators.result_warnings import explain_noise, explain_one_cluster
 from tests.cli.commands import QUICK, run
 
 CLOUD = np.random.default_rng(0).normal(size=(400, 4))
@@ -88,6 +88,13 @@ ONE_CLUSTER = {
         "To allow smaller clusters: recluster(min_cluster_size=100)",
     ),
 }
+
+
+def test_the_advice_after_one_cluster_ends() -> None:
+    few = DCTreeClustering(min_cluster_size=2, min_samples=2).fit(CLOUD[:3])
+    assert explain_one_cluster(few.clustering_).endswith(
+        "has no two branches with at least 2 rows each. Give more rows."
+    )
 
 
 @pytest.mark.parametrize("case", ONE_CLUSTER)

@@ -141,7 +141,7 @@ def test_missing_values_are_mended_as_asked(tmp_path: Path) -> None:
     # A value is missing in z 19 times: so few rows would be far from all others, and noise.
     assert flagged.feature_names == ("x", "y", "z", "x is missing")
     assert flagged.notes[-1].endswith(
-        "of similar rows, and added 1 column of 0 and 1 saying where, for columns that lack at least 20 values"
+        "of similar rows, and added 1 column of 0 and 1 saying where: 20 values of a column must be missing"
     )
     rows = read_samples(path, missing="drop-rows")
     assert rows.rows.tolist() == [[1, 2, 4], [9, 5, 7]]

@@ -131,6 +131,6 @@ def _fill(samples: Samples, bad_rows: BoolArray, bad_columns: IntArray, kind: st
     what = "mean" if filler.kind == "mean" else "median"
     note = f"filled {_places(samples, bad_rows, bad_columns)} with the {what} of similar rows"
     if kind == "indicator" and known is None:
-        added = counted(len(flagged), "column")
-        note += f", and added {added} of 0 and 1 saying where, for columns that lack at least {SEVERAL_ROWS} values"
+        added = counted(len(flagged), "column") if flagged else "no column"
+        note += f", and added {added} of 0 and 1 saying where: {SEVERAL_ROWS} values of a column must be missing"
     return filled.with_note(note)

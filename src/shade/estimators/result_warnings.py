@@ -48,10 +48,11 @@ def explain_one_cluster(clustering: Clustering) -> str:
     sizes = next_splits(clustering)
     if not sizes:
         smallest = clustering.structure_tree.test.smallest
+        size = max(2, min(smallest, n // 2) // 2)
+        how = f"To allow smaller clusters: recluster(min_cluster_size={size})" if size < smallest else "Give more rows."
         return (
             f"Only one cluster was found: the density tree of the {n:,} rows has no two branches with at least "
-            f"{smallest:,} rows each. To allow smaller clusters: recluster(min_cluster_size="
-            f"{max(2, min(smallest, n // 2) // 2)})"
+            f"{smallest:,} rows each. {how}"
         )
     parts = " and ".join(f"{size:,}" for size in sizes[0])
     if clustering.shown.decides:

@@ -134,7 +134,9 @@ def check_clusters(clustering: Clustering, stored: FlatClustering) -> None:
     alone = groups.max() <= 0 and not clustering.shown.outside.any()
     _require(clustering.shown.decides or alone, "there are groups of the data, which do not count")
     if clustering.shown.decides:
-        enough = np.bincount(groups[groups >= 0]) >= clustering.structure_tree.test.smallest
+        sizes = np.bincount(groups[groups >= 0])
+        # All rows together are one cluster, however few there are.
+        enough = (sizes >= clustering.structure_tree.test.smallest) | (len(sizes) == 1)
         _require(enough & find_branches(clustering.structure_tree, groups)[1], "there are groups that are no branches")
     if clustering.rule.n_clusters is not None:
         leaves = clustering.structure_tree.n_leaves
