@@ -110,7 +110,9 @@ def test_other_columns_than_the_model_knows(fitted: Path, tmp_path: Path) -> Non
     (tmp_path / "text.csv").write_text("height,weight,age,income\n1,2,old,4\n")
     assert_refused(3, "has text where the model needs numbers: 'age'", "predict", fitted, tmp_path / "text.csv")
     np.save(tmp_path / "wide.npy", np.ones((3, 9)))
-    assert_refused(3, "9 columns without names, the model was trained on 4", "transform", fitted, tmp_path / "wide.npy")
+    assert_refused(
+        3, "9 columns without names. Give the 4 of the training data", "transform", fitted, tmp_path / "wide.npy"
+    )
     np.save(tmp_path / "images.npy", np.ones((6, 5, 5)))
     assert_refused(3, "samples of shape (5, 5)", "predict", fitted, tmp_path / "images.npy")
 

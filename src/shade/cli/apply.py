@@ -170,9 +170,7 @@ def read_for(model: Any, data: list[str], options: dict[str, Any], messages: Mes
         return samples
     if samples.rows.shape[1] != len(names):
         found = counted(samples.rows.shape[1], "column")
-        raise DataError(
-            f"{samples.source} has {found} without names, the model was trained on {len(names)}. Give the same columns."
-        )
+        raise DataError(f"{samples.source} has {found} without names. Give the {len(names)} of the training data.")
     messages.say("note: columns without names are taken in the order of those the model was trained on")
     return replace(samples, feature_names=tuple(names))
 

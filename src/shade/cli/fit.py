@@ -158,9 +158,7 @@ def _telling_of(checkpoint: Path, messages: Messages, *, resume: bool) -> Iterat
     except BaseException as error:
         now = _written(checkpoint)
         if now != before or (now and resume and isinstance(error, KeyboardInterrupt | OutputError)):
-            messages.say(
-                f"training up to here is saved in {checkpoint}: the same command with --resume continues from there"
-            )
+            messages.say(f"training is saved in {checkpoint}: the same command with --resume continues from there")
         raise
 
 

@@ -113,23 +113,31 @@ class TableEncoding:
 
 @dataclass(frozen=True)
 class Plan:
-    """Columns that can be encoded, columns that cannot be, and what a user should know of them."""
+    """Columns that can be encoded, columns that cannot be, and what a user should know of them.
+
+    `odd` are columns that seem to be of numbers or dates, each with the row and text of a cell that is neither.
+    """
 
     columns: tuple[Column, ...]
     text: tuple[str, ...]
+    odd: Mapping[str, tuple[int, str]]
     notes: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
 
 
 def plan_columns(table: Any, names: Sequence[str], categories: Collection[str], keep: Collection[str]) -> Plan:
     """Choose how columns of a pyarrow table are encoded; those that name the rows are left out."""
-    columns, text, notes, problems = [], [], [], []
+    columns, text, odd, notes, problems = [], [], {}, [], []
     for name in names:
         cells = table.column(name)
-        column = Column(name, "category", _categories(cells)) if name in categories else _choose(name, cells)
+        wanted = name in categories
+        if not wanted and (found := _find_odd_cell(cells)) is not None:
+            odd[name] = found
+            continue
+        column = Column(name, "category", _categories(cells)) if wanted else _choose(name, cells)
         if column is not None:
             columns.append(column)
-        elif name not in keep and _names_rows(cells) and find_odd_cell(cells) is None:
+        elif name not in keep and _names_rows(cells):
             notes.append(f"left out column {name!r}, as it names each row: --id {quote(name)} shows these names")
         else:
             text.append(name)
@@ -144,20 +152,17 @@ def plan_columns(table: Any, names: Sequence[str], categories: Collection[str], 
         notes.append(f"encoded {counted(len(encoded), 'column')} of categories: {', '.join(encoded)}")
     if dates:
         notes.append(f"read {counted(len(dates), 'column')} of dates as days: {enumerate_names(dates)}")
-    return Plan(tuple(columns), tuple(text), tuple(notes), tuple(problems))
+    return Plan(tuple(columns), tuple(text), odd, tuple(notes), tuple(problems))
 
 
 def _describe(column: Column, table: Any) -> str:
     """A column of categories in words: how many there are, and those of one row, which may be slips of the pen."""
     from pyarrow import compute
 
-    counts = {
-        found["values"]: found["counts"] for found in compute.value_counts(as_text(table[column.name])).to_pylist()
-    }
-    alone = [value for value in column.values if counts[value] == 1 and table.num_rows >= SEVERAL_ROWS]
-    return (
-        f"{column.name!r} ({len(column.values)}{f', of which {enumerate_names(alone, 3)} in 1 row' if alone else ''})"
-    )
+    values, counts = compute.value_counts(as_text(table[column.name]).drop_null()).flatten()
+    alone = sorted(values.filter(compute.equal(counts, 1)).to_pylist()) if table.num_rows >= SEVERAL_ROWS else []
+    slips = f", of which {enumerate_names(alone, 3)} in 1 row" if alone else ""
+    return f"{column.name!r} ({len(column.values)}{slips})"
 
 
 def _choose(name: str, cells: Any) -> Column | None:
@@ -177,19 +182,22 @@ def _choose(name: str, cells: Any) -> Column | None:
         return Column(name, "date", formats)
     values = _categories(cells)
     few = 0 < len(values) <= FEW_VALUES and len(values) < len(cells)
-    return Column(name, "category", values) if few and find_odd_cell(cells) is None else None
+    return Column(name, "category", values) if few else None
 
 
-def find_odd_cell(column: Any) -> str | None:
-    """The first value that is no number or date in a column of text of which at least half of the values are."""
+def _find_odd_cell(column: Any) -> tuple[int, str] | None:
+    """The first cell that is no number or date in a column of text of which at least half of the values are."""
     from pyarrow import compute
 
     if not is_text(column.type):
         return None
-    values = compute.unique(as_text(column)).drop_null()
+    text = as_text(column)
+    values = text.unique().drop_null()
     usual = compute.match_substring_regex(values, NUMBER_OR_DATE)
-    place, number = compute.index(usual, False).as_py(), compute.sum(usual).as_py() or 0
-    return str(values[place].as_py()) if place >= 0 and 2 * number >= len(values) else None
+    odd = values.filter(compute.invert(usual))
+    if not 0 < 2 * len(odd) <= len(values):
+        return None
+    return compute.index(text, odd[0]).as_py(), odd[0].as_py()
 
 
 def is_numeric(kind: Any) -> bool:

@@ -11,17 +11,7 @@ import numpy as np
 
 from shade._base.arrays import AnyArray
 from shade._base.errors import DataError, told_as
-from shade.data.encoding import (
-    FEW_VALUES,
-    SEVERAL_ROWS,
-    Column,
-    Plan,
-    TableEncoding,
-    as_text,
-    find_odd_cell,
-    is_numeric,
-    plan_columns,
-)
+from shade.data.encoding import FEW_VALUES, SEVERAL_ROWS, Column, Plan, TableEncoding, is_numeric, plan_columns
 from shade.data.missing import describe_missing
 from shade.data.numerals import HEAD, PLAIN, read_numbers
 from shade.data.samples import ReadOptions, Samples, counted, enumerate_names
@@ -197,10 +187,9 @@ def _choose_columns(
     plan = plan_columns(table, names, options.categories, options.keep)
     # Numbers that cannot be read are text to the plan, and told of already.
     text = [name for name in plan.text if not any(repr(name) in problem for problem in problems)]
-    odd = {name: cell for name in text if (cell := find_odd_cell(table[name])) is not None}
-    if odd:
-        problems.append(_explain_odd_cells(table, odd, options))
-    if text := [name for name in text if name not in odd]:
+    if plan.odd:
+        problems.append(_explain_odd_cells(plan.odd, options))
+    if text:
         problems.append(_explain_text(table, text))
     problems += plan.problems
     if not plan.columns and not problems:
@@ -214,9 +203,8 @@ def _choose_columns(
 
 def _notes_on_values(table: Any, plan: Plan) -> list[str]:
     """Which columns may become the clusters, or name them."""
-    kinds = {column.name: column.kind for column in plan.columns}
-    several = table.num_rows >= SEVERAL_ROWS
-    few = [name for name, kind in kinds.items() if several and kind != "date" and _has_few_values(table[name])]
+    names = [column.name for column in plan.columns if table.num_rows >= SEVERAL_ROWS and column.kind != "date"]
+    few = [name for name in names if _has_few_values(table[name])]
     notes = []
     if 0 < 2 * len(few) <= len(plan.columns):  # of a table that has hardly any others, none can be left out
         which = f"{counted(len(few), 'column')} with few different values may become the clusters"
@@ -255,32 +243,25 @@ def _has_few_values(column: Any) -> bool:
 def _explain_text(table: Any, text: list[str]) -> str:
     """What columns of text are, and what can be done with them."""
     drops = " ".join(f"--drop {quote(name)}" for name in text)
-    examples = {name: next((str(cell) for cell in table[name].to_pylist() if cell is not None), "") for name in text}
+    cells = (next((str(cell) for cell in table[name].to_pylist() if cell is not None), "") for name in text)
+    examples = [f"{name!r} (such as {cell[:20]!r})" for name, cell in zip(text, cells, strict=True)]
     return (
-        f"{len(text)} of {len(table.column_names)} columns not of numbers: {_enumerate_cells(examples)}. Leave them "
-        f"out with {drops} (or all with --drop-non-numeric), encode one with --categories, or name one as --id or "
-        "--label"
+        f"{len(text)} of {len(table.column_names)} columns not of numbers: {_shorten(examples)}. Leave them out with "
+        f"{drops} (or all with --drop-non-numeric), encode one with --categories, or name one as --id or --label"
     )
 
 
-def _explain_odd_cells(table: Any, odd: Mapping[str, str], options: ReadOptions) -> str:
+def _explain_odd_cells(odd: Mapping[str, tuple[int, str]], options: ReadOptions) -> str:
     """Which cells keep columns from being numbers or dates, and what can be done with them."""
-    from pyarrow import compute
-
-    places = {name: compute.index(as_text(table[name]), cell).as_py() for name, cell in odd.items()}
-    empties = " ".join(f"--empty {quote(cell)}" for cell in dict.fromkeys(odd.values()))
+    empties = " ".join(f"--empty {quote(cell)}" for cell in dict.fromkeys(cell for _, cell in odd.values()))
     filled = " --missing mean" if options.missing == "refuse" else ""
+    examples = [f"{name!r} (such as {cell[:20]!r} in row {row})" for name, (row, cell) in odd.items()]
     return (
-        f"{counted(len(odd), 'column')} of numbers or dates with other text: {_enumerate_cells(odd, places)}. "
-        f"Correct such cells, or treat them as empty with {empties}{filled}, or leave the column out with --drop, or "
-        "encode it with --categories"
+        f"{counted(len(odd), 'column')} of numbers or dates with other text: {_shorten(examples)}. Correct such cells, "
+        f"or treat them as empty with {empties}{filled}, or leave the column out with --drop, or encode it with "
+        "--categories"
     )
 
 
-def _enumerate_cells(cells: Mapping[str, str], places: Mapping[str, int] | None = None) -> str:
-    """Columns with the text of a cell, and the row where it matters."""
-    shown = [
-        f"{name!r} (such as {cell[:20]!r}{f' in row {places[name]}' if places else ''})"
-        for name, cell in list(cells.items())[:8]
-    ]
-    return ", ".join(shown) + (f" and {len(cells) - 8} more" if len(cells) > 8 else "")
+def _shorten(parts: list[str], most: int = 8) -> str:
+    return ", ".join(parts[:most]) + (f" and {len(parts) - most} more" if len(parts) > most else "")

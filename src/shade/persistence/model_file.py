@@ -135,9 +135,7 @@ def _unpack(data: bytes, what: str, expected: tuple[str, ...] | None = None) -> 
         names = [member.filename for member in found]
         for member in found:
             if member.compress_type != zipfile.ZIP_STORED or member.file_size != member.compress_size:
-                raise ModelFileError(
-                    f"The member {member.filename!r:.80} of {what} is compressed, which is not allowed."
-                )
+                raise ModelFileError(f"The member {member.filename!r:.80} of {what} must not be compressed.")
         if len(set(names)) < len(names) or sum(member.file_size for member in found) > len(data):
             raise ModelFileError(f"The members of {what} overlap.")
         if expected is not None:

@@ -104,9 +104,7 @@ def parameters_of(contents: ModelContents, allowed: set[str], network: torch.nn.
     parameters = {name: tuple(value) if isinstance(value, list) else value for name, value in saved.items()}
     if "network" in allowed and parameters.get("network") is None:
         if network is None:
-            raise ModelFileError(
-                "This model was trained with a module of its own: give one of the same class as 'network'."
-            )
+            raise ModelFileError("This model was trained with a module of its own: give one of its class as 'network'.")
         parameters["network"] = network
     return parameters
 
