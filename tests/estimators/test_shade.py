@@ -530,7 +530,7 @@ def spoil(value: float) -> np.ndarray:
         (np.empty((10, 0)), "0 feature(s)"),
         (np.ones((4, 3)), "n_samples = 4, fewer than min_samples = 5"),
         (np.ones((20, 3)) * 1j, "Complex data not supported"),
-        (np.array([["a", "b"]] * 20), "dtype"),
+        (np.array([["a", "b"]] * 20), "Only numbers can be clustered"),
         (np.ones(20), "Expected 2D array"),
         (np.full((20, 2), 9e306) * np.arange(20)[:, None], "too large to be standardised"),
     ],
