@@ -57,7 +57,7 @@ def test_a_group_that_is_called_minus_one_is_a_group(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     assert json.loads((tmp_path / "out" / "summary.json").read_text())["data"]["agreement"]["adjusted_rand"] < 0.5
     assert "clusters found  1" in result.stdout
-    assert f"shade recluster {tmp_path / 'out'} --n-clusters 2 divides it all the same" in result.stderr
+    assert f" rows: shade recluster {tmp_path / 'out'} --n-clusters 2\n" in result.stderr
     told = run("predict", tmp_path / "out", tmp_path / "rows.csv", "--drop", "group").stderr
     assert "labelled 120 rows: 1 of 1 cluster, " in told
 

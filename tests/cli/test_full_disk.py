@@ -47,7 +47,7 @@ def test_results_without_room(table: Path, fitted: Path, full: Path) -> None:
     failed = run("fit", table, "-o", full / "out", *READ, *QUICK)
     assert failed.exit_code == 5
     assert failed.stderr.splitlines()[-1] == f"shade: {full / 'out'} {expected}"
-    assert f"training stands in {full / 'out.checkpoint'}: the same command with --resume goes on" in failed.stderr
+    assert f"training is saved in {full / 'out.checkpoint'}: the same command with --resume" in failed.stderr
     assert [path.name for path in full.iterdir()] == ["out.checkpoint"]
     (full / "out.checkpoint").unlink()
     assert_refused(5, expected, "demo", "-o", full / "demo", "--samples", 60, "--epochs", 1, "--quiet")

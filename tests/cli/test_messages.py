@@ -1,16 +1,21 @@
 """What people read, sentence by sentence: a case, and exactly what it says."""
 
+import copy
+import shlex
+import subprocess
+import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.datasets import make_blobs
 
 from shade import DCTreeClustering, load
 from shade._base.errors import ShadeWarning
-from shade.clustering.clustering import Clustering
-from shade.estimators.result_warnings import explain_noise
+from shade.estimators.result_warnings import explain_noise, explain_one_cluster
 from tests.cli.commands import QUICK, run
 
 CLOUD = np.random.default_rng(0).normal(size=(400, 4))
@@ -75,14 +80,21 @@ ONE_CLUSTER = {
     "of chance": (
         {},
         "Only one cluster was found: the strongest split of the density tree is not more than chance (evidence 0.04, "
-        "it needs 0.15). recluster(n_clusters=2) divides it all the same, into 252 and 148 rows.",
+        "it needs 0.15). To divide it all the same, into 252 and 148 rows: recluster(n_clusters=2)",
     ),
     "too large a size": (
         {"min_cluster_size": 900},
         "Only one cluster was found: the density tree of the 400 rows has no two branches with at least 900 rows each. "
-        "recluster(min_cluster_size=100) allows smaller clusters.",
+        "To allow smaller clusters: recluster(min_cluster_size=100)",
     ),
 }
+
+
+def test_the_advice_after_one_cluster_ends() -> None:
+    few = DCTreeClustering(min_cluster_size=2, min_samples=2).fit(CLOUD[:3])
+    assert explain_one_cluster(few.clustering_).endswith(
+        "has no two branches with at least 2 rows each. Give more rows."
+    )
 
 
 @pytest.mark.parametrize("case", ONE_CLUSTER)
@@ -91,14 +103,17 @@ def test_one_cluster(case: str) -> None:
     assert one_cluster_of(DCTreeClustering(**parameters)) == sentence
 
 
+def follow(model: DCTreeClustering, sentence: str, X: np.ndarray) -> DCTreeClustering:
+    """What the step at the end of a warning gives, as it is written."""
+    return eval(f"model.{sentence.rpartition(': ')[2]}", {"model": model, "X": X})
+
+
 def test_the_next_step_after_one_cluster_works_as_it_is_written() -> None:
     for parameters, sentence in ONE_CLUSTER.values():
         model = DCTreeClustering(**parameters)
-        one_cluster_of(model)
-        step = sentence[sentence.index("recluster(") : sentence.index(")", sentence.index("recluster(")) + 1]
-        name, value = step.removeprefix("recluster(").removesuffix(")").split("=")
-        other = model.recluster(**{name: int(value)})
-        if name == "n_clusters":
+        assert one_cluster_of(model) == sentence
+        other = follow(model, sentence, CLOUD)
+        if "n_clusters" in sentence:
             assert np.bincount(other.labels_).tolist() == [252, 148]
 
 
@@ -107,38 +122,74 @@ def test_one_wanted_cluster_is_no_surprise(recwarn: pytest.WarningsRecorder) -> 
     assert not list(recwarn)
 
 
-NOISE = {
-    "between": (
-        {"between_noise": True},
-        "they lie between clusters. recluster(between_noise=False) assigns them to the nearest cluster.",
+def with_background() -> np.ndarray:
+    chance = np.random.default_rng(0)
+    return np.vstack([*(chance.normal(c, 0.3, (150, 5)) for c in (-6, 0, 6)), chance.uniform(-30, 30, (900, 5))])
+
+
+BLOBS = make_blobs(2000, 4, centers=5, cluster_std=1.8, random_state=2)[0]
+NOISE = {  # parameters, rows, another clustering if the first has little noise, and the end of the sentence
+    "background": (
+        {}, with_background(), {},
+        "67% of the 1,350 rows are noise: 67% lie in a sparse background. In Python, assign_noise() puts all of them "
+        "into clusters. To cluster the background as well: set_params(background_noise=False).fit(X)",
     ),
-    "outside": (
-        {"between_noise": False},
-        "they lie far outside of all clusters. recluster(min_samples=10) makes the density smoother.",
+    "between": (
+        {"between_noise": True}, BLOBS, {"n_clusters": 7},
+        "60% of the 2,000 rows are noise: they lie between clusters. In Python, assign_noise() puts all of them into "
+        "clusters. To assign them to the nearest cluster: recluster(between_noise=False)",
     ),
     "cut": (
-        {"cut_distance": 0.5},
-        "they lie in no group that is connected within the distance 0.5. A larger 'cut_distance' connects more of "
-        "them.",
+        {}, CLOUD, {"cut_distance": 0.1},
+        "100% of the 400 rows are noise: they lie in no group that is connected within the distance 0.1. In Python, "
+        "assign_noise() puts all of them into clusters. To connect more of them: recluster(cut_distance=0.941)",
     ),
-}
+}  # fmt: skip
 
 
+@pytest.mark.filterwarnings("default")
 @pytest.mark.parametrize("case", NOISE)
-def test_much_noise(case: str) -> None:
-    rule, sentence = NOISE[case]
+def test_much_noise_and_the_next_step_as_it_is_written(case: str) -> None:
+    parameters, rows, other, sentence = NOISE[case]
+    with warnings.catch_warnings(record=True) as found:
+        model = DCTreeClustering(**parameters).fit(rows)
+        model = model.recluster(**other) if other else model
+    assert str(found[-1].message) == sentence
+    assert np.mean(model.labels_ < 0) > 0.5
+    assert np.mean(follow(model, sentence, rows).labels_ < 0) < 0.5
+
+
+def test_rows_far_outside_of_all_clusters() -> None:
     model = DCTreeClustering(n_clusters=1).fit(CLOUD)
-    clustering = model.clustering_
-    noisy = clustering.flat.without(np.arange(400) < 300)
-    changed = {**vars(clustering.rule), **rule}
-    other = Clustering(
-        clustering.points, type(clustering.rule)(**changed), clustering.dimension, clustering.dc_tree,
-        clustering.links, clustering.shown,
-    )  # fmt: skip
-    vars(other)["flat"] = noisy
-    assert explain_noise(other) == (
-        f"75% of the rows are noise: {sentence} In Python, assign_noise() puts all of them into clusters."
+    other = copy.copy(model.clustering_)
+    vars(other)["flat"] = model.clustering_.flat.without(np.arange(400) < 300)
+    sentence = explain_noise(other)
+    assert sentence == (
+        "75% of the 400 rows are noise: they lie far outside of all clusters. In Python, assign_noise() puts all of "
+        "them into clusters. To make the density smoother: recluster(min_samples=10)"
     )
+    assert follow(model, sentence, CLOUD).min_samples == 10
+
+
+def test_the_command_after_much_noise_works_when_it_is_pasted(tmp_path: Path) -> None:
+    pd.DataFrame(with_background(), columns=list("abcde")).to_csv(tmp_path / "rows.csv", index=False)
+    shade = [sys.executable, "-m", "shade"]
+    settings = ["fit", "rows.csv", "-o", "a folder", *QUICK, "--selection", "information"]
+    said = subprocess.run([*shade, *settings], cwd=tmp_path, capture_output=True, text=True, check=True).stderr
+    (warning,) = (line for line in said.splitlines() if line.startswith("warning: "))
+    cause, _, command = warning.rpartition(": ")
+    assert cause.endswith("clusters. To cluster the background as well")
+    assert command == shlex.join(["shade", *settings, "--no-background-noise", "--overwrite"])
+    page = (tmp_path / "a folder" / "report.html").read_text(encoding="utf-8")
+    assert "In a terminal: the same shade fit with --no-background-noise --overwrite" in page
+    pasted = [*shade, *shlex.split(command)[1:]]
+    again = subprocess.run(pasted, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert "are noise" not in again.stderr
+    # The words of a clustering that was chosen again name the command for its folder.
+    cut = run("recluster", tmp_path / "a folder", "--cut-distance", "1e-9").stderr
+    step = next(line for line in cut.splitlines() if line.startswith("warning: ")).rpartition(": ")[2]
+    assert step.startswith(f"shade recluster '{tmp_path / 'a folder'}' --cut-distance ")
+    assert run(*shlex.split(step)[1:], "--json").exit_code == 0
 
 
 def test_the_command_after_one_cluster_works_when_it_is_pasted(tmp_path: Path) -> None:
@@ -151,7 +202,7 @@ def test_the_command_after_one_cluster_works_when_it_is_pasted(tmp_path: Path) -
     assert warning.startswith(
         "warning: Only one cluster was found: the strongest split of the density tree is not more"
     )
-    assert f" {command} divides it all the same, into " in warning
+    assert warning.endswith(f" rows: {command}")
     again = run("recluster", tmp_path / "a folder", "--n-clusters", "2", "--json")
     assert '"n_clusters": 2' in again.stdout
     page = (tmp_path / "a folder" / "report.html").read_text(encoding="utf-8")

@@ -125,7 +125,7 @@ def test_ctrl_c_after_training_says_how_to_go_on(
         patch.setattr(place[stage], interrupt)
         stopped = run("fit", table, "-o", tmp_path / "out", *READ, *QUICK)
     assert stopped.exit_code == 130
-    assert "out.checkpoint: the same command with --resume goes on from there" in stopped.stderr.replace("\n", "")
+    assert "out.checkpoint: the same command with --resume continues from there" in stopped.stderr.replace("\n", "")
     assert names_in(tmp_path) == ["out.checkpoint"]
     assert run("fit", table, "-o", tmp_path / "out", *READ, *QUICK, "--resume").exit_code == 0
     assert names_in(tmp_path) == ["out"]

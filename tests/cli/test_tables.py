@@ -1,6 +1,7 @@
 """Tables with categories, dates and empty cells, from the file to the labels of new rows."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -32,7 +33,7 @@ def orders(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def of_orders(orders: Path) -> Path:
     folder = orders.parent / "out"
-    result = run("fit", orders, "-o", folder, "--missing", "indicator", *QUICK, "--epochs", 15, "--network", 64)
+    result = run("fit", orders, "-o", folder, "--missing", "median", *QUICK, "--epochs", 50, "--network", 64)
     assert result.exit_code == 0, result.output
     (folder.parent / "said.txt").write_text(result.output)
     return folder
@@ -41,7 +42,7 @@ def of_orders(orders: Path) -> Path:
 def test_what_was_done_to_a_table_and_what_decides_is_told(of_orders: Path) -> None:
     said = (of_orders.parent / "said.txt").read_text()
     first = pd.read_csv(of_orders.parent / "orders.csv")["price"][0]
-    assert "120 rows of 4 columns, encoded as 7" in said
+    assert "120 rows of 4 columns, encoded as 6" in said
     for note in (
         "left out column 'n', as it numbers the rows: --keep n clusters by it all the same, --id n names the "
         "rows by it",
@@ -54,10 +55,10 @@ def test_what_was_done_to_a_table_and_what_decides_is_told(of_orders: Path) -> N
         "there is, fit without: --drop kind",
     ):  # fmt: skip
         assert f"note: {note}\n" in said
-    assert "told apart by   " in said
+    assert re.search(r"^told apart by   \w+ \(0\.\d\d\), \w+ \(0\.\d\d\), \w+ \(0\.\d\d\)$", said, re.MULTILINE)
     summary = json.loads((of_orders / "summary.json").read_text())
-    assert set(summary["told_apart_by"]) == {"kind", "weight"}
-    names = ["price", "weight", "kind=book", "kind=lamp", "kind=sofa", "day (days since 1970)", "weight is missing"]
+    assert set(list(summary["told_apart_by"])[:2]) == {"kind", "weight"}
+    names = ["price", "weight", "kind=book", "kind=lamp", "kind=sofa", "day (days since 1970)"]
     assert shade.load(of_orders).feature_names_in_.tolist() == names
     assert "kind=book" in (of_orders / "report.html").read_text()
 

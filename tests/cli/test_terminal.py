@@ -88,7 +88,7 @@ def test_an_interrupted_fit_goes_on_to_the_labels_of_an_undisturbed_one(table: P
     assert "Traceback" not in screen
     assert "training" in screen
     assert not COLOUR.search(screen)
-    assert "the same command with --resume goes on from there" in screen
+    assert "the same command with --resume continues from there" in screen
     assert [path.name for path in tmp_path.iterdir()] == ["shade-result.checkpoint"]
     trained = len(read_checkpoint(tmp_path / "shade-result.checkpoint").states[0].progress.history)
     longer = [*arguments, "--epochs", trained + 2]
@@ -107,3 +107,26 @@ def test_recluster_shows_a_summary_on_a_terminal_not_every_row(fitted: Path, tmp
     assert lines[:2] == ["rows            120", "clusters found  2"]
     assert lines[-2] == "note: nothing was written; add -o FOLDER for the model, labels and report of these clusters"
     assert len(lines) == 6
+
+
+def test_what_a_terminal_shows_of_a_dirty_table_and_of_one_cluster_can_be_pasted(tmp_path: Path) -> None:
+    chance = np.random.default_rng(0)
+    rows = [f"{answer},{x:.3f},{y:.3f}" for answer, x, y in zip(range(80), *chance.normal(size=(2, 80)), strict=True)]
+    rows[30] = f"3O,{rows[30].partition(',')[2]}"  # the letter, not the digit
+    chance.shuffle(rows)
+    (tmp_path / "survey.csv").write_text("\n".join(["score,x,y", *rows]) + "\n")
+    command = ["fit", "survey.csv", *QUICK, "--selection", "information"]
+    screen, code = screen_of(command, tmp_path, unmeasured(NO_COLOR="1"))
+    assert code == 3, screen
+    assert "1 column of numbers or dates with other text: 'score' (such as '3O' in row " in screen
+    advice = re.search(r"treat them as empty with (--empty \w+ --missing mean),", screen)
+    assert advice is not None, screen
+    screen, code = screen_of([*command, *advice[1].split()], tmp_path, unmeasured(NO_COLOR="1"))
+    assert code == 0, screen
+    step = re.search(
+        r"warning: Only one cluster was found: .* rows: shade (recluster shade-result --n-clusters 2)\r\n", screen
+    )
+    assert step is not None, screen
+    screen, code = screen_of(step[1].split(), tmp_path, unmeasured(NO_COLOR="1"))
+    assert code == 0, screen
+    assert re.search(r"clusters found +2\r\n", screen), screen

@@ -120,10 +120,9 @@ def test_missing_values_are_refused_with_counts_and_remedies(tmp_path: Path) -> 
     text = message(write(tmp_path / "a.csv", MISSING))
     assert "lacks 2 values in 2 of 4 rows and 2 of 3 columns" in text
     assert "most in 'x' (1), 'z' (1)" in text
-    filled = "--missing mean or --missing median or --missing indicator"
-    assert text.endswith(f"{filled} or --missing drop-rows or --missing drop-columns.")
+    assert text.endswith("--missing mean (or median, indicator, drop-rows, drop-columns).")
     of_model = message(write(tmp_path / "a.csv", MISSING), columns=["x", "y"])
-    assert of_model.endswith("Choose what to do with them: --missing mean or --missing drop-rows.")
+    assert of_model.endswith("Choose what to do with them: --missing mean (or drop-rows).")
 
 
 def test_missing_values_are_mended_as_asked(tmp_path: Path) -> None:
@@ -133,9 +132,17 @@ def test_missing_values_are_mended_as_asked(tmp_path: Path) -> None:
     assert read_samples(path, missing="mean", table=model).rows[1:3].tolist() == [[8, 3, 9], [5, 4, 6]]
     assert read_samples(path, table=model).rows[1:3].tolist() == [[8, 3, 9], [5, 4, 6]]
     assert read_samples(path, missing="median").rows.tolist() == [[1, 2, 4], [5, 3, 9], [5, 4, 7], [9, 5, 7]]
-    flagged = read_samples(path, missing="indicator")
-    assert flagged.rows.tolist() == [[1, 2, 4, 0, 0], [5, 3, 9, 1, 0], [5, 4, 7, 0, 1], [9, 5, 7, 0, 0]]
-    assert flagged.feature_names == ("x", "y", "z", "x is missing", "z is missing")
+    head, *lines = MISSING.splitlines(keepends=True)
+    many = write(tmp_path / "many.csv", "".join([head, *(lines * 19), ",3,9\n"]))
+    flagged = read_samples(many, missing="indicator")
+    assert flagged.rows[-2:].tolist() == [[9, 5, 7, 0], [5, 3, 9, 1]]
+    later = read_samples(write(tmp_path / "later.csv", f"{head},3,9\n"), table=flagged.encoding)
+    assert later.rows.tolist() == [[5, 3, 9, 1]]
+    # A value is missing in z 19 times: so few rows would be far from all others, and noise.
+    assert flagged.feature_names == ("x", "y", "z", "x is missing")
+    assert flagged.notes[-1].endswith(
+        "of similar rows, and added 1 column of 0 and 1 saying where: 20 values of a column must be missing"
+    )
     rows = read_samples(path, missing="drop-rows")
     assert rows.rows.tolist() == [[1, 2, 4], [9, 5, 7]]
     assert rows.ids.tolist() == [0, 3]
@@ -179,7 +186,7 @@ def test_columns_that_number_or_name_the_rows_are_left_out_unless_they_are_kept(
 def test_a_column_that_may_name_groups_is_told_of(tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", "a,b,Target\n1.5,7,0\n2.5,9,1\n0.5,2,1\n")
     assert read_samples(path).notes == (
-        "column 'Target' is clustered by as any other: if it says which group a row is of, use --label Target",
+        "column 'Target' is used for clustering like any other column. If it holds known groups, add --label Target",
     )
     assert read_samples(path, label="Target").notes == ()
     assert read_samples(path, columns=["a", "b", "Target"]).notes == ()  # a model knows it
@@ -191,7 +198,7 @@ def test_a_column_that_may_name_groups_is_told_of(tmp_path: Path) -> None:
         ("", "is empty"),
         ("\n", "is empty"),
         ("x,y\n", "has 2 columns, but no rows"),
-        ("x,y\n1,2\n3\n", "cannot be read as a table: CSV parse error: Expected 2 columns, got 1: 3"),
+        ("x,y\n1,2\n3\n", "has 2 columns, but another line has 1: '3'. Correct such lines, or name what separates"),
         ("1,2\n3,4\n", "say whether it is a row (--no-header) or names (--header)"),
         ("x,x\n1,2\n", "several columns of one name: 'x'"),
         ("x,y\na,b\n", "2 of 2 columns not of numbers"),
@@ -205,7 +212,7 @@ def test_other_ways_to_write_a_table_are_hinted_at_and_read(tmp_path: Path) -> N
     comma = write(tmp_path / "a.csv", "x;y\n1,5;2\n3,5;4\n")
     assert read_samples(comma).rows.tolist() == read_samples(comma, decimal=",").rows.tolist() == [[1.5, 2], [3.5, 4]]
     mark = write(tmp_path / "b.csv", "x,y\n1,?\n3,4\n")
-    assert "If '?' stands for an empty cell, add --empty '?'" in message(mark)
+    assert "'y' (such as '?' in row 0). Correct such cells, or treat them as empty with --empty '?'" in message(mark)
     assert read_samples(mark, empty=["?"], missing="drop-rows").rows.tolist() == [[3, 4]]
     for text in ("größe,n\n1,Ann\n2,Bo\n", "x,n\n1,Jörg\n2,Ann\n"):
         (tmp_path / "c.csv").write_bytes(text.encode("latin1"))
@@ -484,7 +491,7 @@ def test_what_must_be_read_as_a_whole_is_refused_before_it_is_read(
         "-": ({}, r"Reading standard input, of at least [\d,]+ lines of 2 columns, takes"),
         "a.npz": ({}, r"Reading .*a.npz takes about 32.3 kB, more than memory='20kB'. Give more: it can only be"),
         "a.zarr": ({"drop": ["1"]}, r"Leaving out columns of .*a.zarr takes about 64 kB, more"),
-        "a.parquet": ({"missing": "mean"}, r"Mending .*a.parquet with --missing mean takes about 64 kB, more"),
+        "a.parquet": ({"missing": "mean"}, r"Changing .*a.parquet with --missing mean takes about 64 kB, more"),
         "images": ({"resize": (200, 100)}, r"Reading 1 image takes about 40 kB, more .*or a smaller --resize."),
     }
     for name, (options, expected) in refused.items():

@@ -175,7 +175,7 @@ def test_a_parquet_file_that_is_replaced_is_refused(tmp_path: Path) -> None:
     source = open_source(write_parquet(tmp_path))
     assert len(source[0:10]) == 10
     write_parquet(tmp_path, "abcdex")
-    with pytest.raises(DataError, match=r"rows.parquet was written anew after reading began: start again"):
+    with pytest.raises(DataError, match=r"rows.parquet was changed while it was read: start again"):
         source[50:60]
 
 
@@ -283,7 +283,7 @@ def test_a_file_that_is_changed_while_it_is_read_is_refused_by_name(
     check_finite(source)
     [path] = tmp_path.iterdir()
     change(path)
-    with pytest.raises(DataError, match=r"rows.*(was written anew after reading began|was cut short)"):
+    with pytest.raises(DataError, match=r"rows.*(was changed while it was read|was cut short)"):
         check_finite(source)
 
 
@@ -313,5 +313,5 @@ def test_a_file_that_is_written_over_during_a_fit_ends_it(what: str, tmp_path: P
         overwrite(next(tmp_path.iterdir()))
 
     settings = {"epochs": 1, "n_networks": 1, "network": (4,), "embedding_size": 2, "random_state": 0, "device": "cpu"}
-    with pytest.raises(DataError, match=r"rows.* was written anew after reading began: start again"):
+    with pytest.raises(DataError, match=r"rows.* was changed while it was read: start again"):
         SHADE(**settings, callbacks=[change]).fit(LAZY[what](tmp_path))

@@ -79,6 +79,16 @@ def test_numbers_of_any_kind_may_make_another_clustering(
     assert loaded.clustering_.rule == other.clustering_.rule
 
 
+@pytest.mark.parametrize(("rows", "size"), [(6, None), (60, 1000)])
+def test_fewer_rows_than_the_smallest_cluster_has_are_one_that_can_be_loaded(
+    rows: int, size: int | None, tmp_path: Path
+) -> None:
+    X = np.random.default_rng(0).normal(size=(rows, 2))
+    model = SHADE(epochs=1, n_networks=1, min_cluster_size=size, random_state=0).fit(X)
+    model.save(tmp_path / "a.shade")
+    assert shade.load(tmp_path / "a.shade").recluster(min_cluster_size=2).n_clusters_ >= 1
+
+
 def test_the_training_data_is_not_in_the_file(saved: tuple[SHADE, np.ndarray, Path]) -> None:
     _, X, path = saved
     with zipfile.ZipFile(path) as archive:
@@ -92,7 +102,7 @@ def test_a_module_of_the_users_must_be_given_again(tmp_path: Path) -> None:
     X, _ = blobs(100)
     model = SHADE(network=Own(), epochs=2, selection="branches", random_state=0).fit(X)
     model.save(tmp_path / "own.shade")
-    with pytest.raises(ModelFileError, match="give one of its kind as 'network'"):
+    with pytest.raises(ModelFileError, match="give one of its class as 'network'"):
         shade.load(tmp_path / "own.shade")
     assert np.array_equal(shade.load(tmp_path / "own.shade", network=Own()).predict(X), model.labels_)
 

@@ -69,7 +69,7 @@ def test_training_rows_have_their_scores_whatever_the_density(
 def test_recluster_knows_the_rules_of_noise() -> None:
     X, _ = groups_and_noise(3, 60)
     model = DCTreeClustering().fit(X)
-    with pytest.raises(ValueError, match="'between_noise' parameter of recluster must be True or False"):
+    with pytest.raises(ValueError, match="'between_noise' parameter of recluster must be True, False or None"):
         model.recluster(between_noise="data")
     assert np.array_equal(model.recluster().labels_, model.labels_)
     model.background_noise = False
@@ -181,7 +181,9 @@ def touching() -> tuple[SHADE, np.ndarray]:
 
 def test_rows_around_clusters_are_noise_only_where_they_lie_far_out(touching: tuple[SHADE, np.ndarray]) -> None:
     model, X = touching
-    with pytest.warns(ShadeWarning, match=r"of the rows are noise: they lie between clusters.*between_noise=False"):
+    with pytest.warns(
+        ShadeWarning, match=r"of the 1,000 rows are noise: they lie between clusters.*between_noise=False"
+    ):
         other = SHADE(**QUICK, n_networks=1, batch_size=500, between_noise=True).fit(X)
     assert np.array_equal(other.embedding_, model.embedding_)
     assert other.n_clusters_ == model.n_clusters_ > 1

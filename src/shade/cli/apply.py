@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,7 +18,7 @@ from shade.cli.arguments import DataArgument, JsonOption, ModelArgument, Overwri
 from shade.cli.exit_codes import UsageError
 from shade.cli.fit import read_and_tell
 from shade.cli.messages import Messages
-from shade.cli.options import DATA, in_options, with_options
+from shade.cli.options import DATA, in_commands, in_options, with_options
 from shade.cli.output import LABELS_NAME, check_table_name, new_folder, write_table, writing
 
 if TYPE_CHECKING:
@@ -110,7 +111,8 @@ def recluster(
             "say which clustering: --n-clusters, --cut-distance, --min-samples, --min-cluster-size or --between-noise."
         )
     messages = Messages(quiet=quiet)
-    with nullcontext(None) if output is None else new_folder(output, overwrite=overwrite) as folder:
+    place = nullcontext(None) if output is None else new_folder(output, overwrite=overwrite)
+    with place as folder, messages.warnings_as_lines(partial(in_commands, folder=model)):
         found = load_model(model)
         try:
             other = found.recluster(**asked)
@@ -168,7 +170,7 @@ def read_for(model: Any, data: list[str], options: dict[str, Any], messages: Mes
         return samples
     if samples.rows.shape[1] != len(names):
         found = counted(samples.rows.shape[1], "column")
-        raise DataError(f"{samples.source} has {found} without names, the model was trained on {len(names)}.")
+        raise DataError(f"{samples.source} has {found} without names. Give the {len(names)} of the training data.")
     messages.say("note: columns without names are taken in the order of those the model was trained on")
     return replace(samples, feature_names=tuple(names))
 

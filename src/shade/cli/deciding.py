@@ -11,16 +11,15 @@ if TYPE_CHECKING:
 
 MOST_COLUMNS = 3  # that are named
 MOST_ENTRIES = 1 << 24  # of a table that is looked at; of a larger one every n-th row
-TELLING = 0.3  # mean effect, from 0 to 1, of a column that tells clusters apart
-ALIKE, COMMON = 0.95, 0.9  # share of rows with the value of their cluster; with the most frequent value of all
+FOLLOWED = 0.9  # share of the wrong guesses of a row's value that are right when its cluster is known
 
 
-def find_deciding_columns(model: Any, samples: Samples) -> list[str]:
-    """The columns that tell clusters apart most: the largest effects of `explain`, on average over all rows."""
+def find_deciding_columns(model: Any, samples: Samples) -> dict[str, float]:
+    """The columns that tell clusters apart most, with the effects of `explain`, from 0 to 1, averaged over all rows."""
     import numpy as np
 
     if not _is_plain_table(samples) or model.n_clusters_ < 2:
-        return []
+        return {}
     from shade.metrics.explanation import explain_labels
 
     some = slice(None, None, 1 + samples.rows.size // MOST_ENTRIES)
@@ -30,15 +29,15 @@ def find_deciding_columns(model: Any, samples: Samples) -> list[str]:
     strengths: dict[str, float] = {}
     for name, strength in zip(_columns_of(samples), (sizes @ effects / sizes.sum()).tolist(), strict=True):
         strengths[name] = max(strengths.get(name, 0.0), strength)  # a category has several features
-    found = sorted((name for name in strengths if strengths[name] >= TELLING), key=lambda name: -strengths[name])
-    return found[:MOST_COLUMNS]
+    found = sorted(strengths, key=lambda name: -strengths[name])[:MOST_COLUMNS]
+    return {name: round(strengths[name], 2) for name in found}
 
 
 def explain_followed_columns(model: Any, samples: Samples) -> str | None:
     """A note on columns with few values that the clusters repeat, if there are any."""
     if not _is_plain_table(samples) or model.n_clusters_ < 2:
         return None
-    from shade.data.tables import FEW_VALUES
+    from shade.data.encoding import FEW_VALUES
 
     followed = [name for name, values in _values(samples) if _is_followed(values, model.labels_, FEW_VALUES)]
     if not followed:
@@ -74,7 +73,7 @@ def _values(samples: Samples) -> list[tuple[str, AnyArray]]:
 
 
 def _is_followed(values: AnyArray, labels: AnyArray, most: int) -> bool:
-    """Whether nearly all rows of each cluster have one value, which is not that of nearly all rows anyway."""
+    """Whether the cluster of a row tells its value, which else has to be guessed: Goodman and Kruskal's lambda."""
     import numpy as np
 
     kinds, codes = np.unique(values[labels >= 0], return_inverse=True)
@@ -83,5 +82,5 @@ def _is_followed(values: AnyArray, labels: AnyArray, most: int) -> bool:
     clusters = labels[labels >= 0]
     counts = np.zeros((clusters.max() + 1, len(kinds)), np.int64)
     np.add.at(counts, (clusters, codes), 1)
-    total = len(clusters)
-    return bool(counts.max(axis=1).sum() >= ALIKE * total and counts.sum(axis=0).max() < COMMON * total)
+    wrong, still_wrong = len(clusters) - counts.sum(axis=0).max(), len(clusters) - counts.max(axis=1).sum()
+    return bool(still_wrong <= (1 - FOLLOWED) * wrong)

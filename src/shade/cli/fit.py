@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -59,7 +61,8 @@ def fit(
     messages = Messages(quiet=quiet or not first)
     checkpoint = _checkpoint_of(output)
     place = new_folder(output, overwrite=overwrite) if first else nullcontext(None)
-    lines = messages.warnings_as_lines(partial(in_commands, folder=output))
+    again = shlex.join(["shade", *(word for word in sys.argv[1:] if word != "--overwrite")])
+    lines = messages.warnings_as_lines(partial(in_commands, folder=output, fitted_by=again))
     with _telling_of(checkpoint, messages, resume=resume), place as folder, lines:
         fitting = {**FITTING.take(options), "checkpoint": checkpoint, "resume": resume or None}
         memory = _bytes_of(fitting["memory"])
@@ -155,7 +158,7 @@ def _telling_of(checkpoint: Path, messages: Messages, *, resume: bool) -> Iterat
     except BaseException as error:
         now = _written(checkpoint)
         if now != before or (now and resume and isinstance(error, KeyboardInterrupt | OutputError)):
-            messages.say(f"training stands in {checkpoint}: the same command with --resume goes on from there")
+            messages.say(f"training is saved in {checkpoint}: the same command with --resume continues from there")
         raise
 
 

@@ -182,10 +182,16 @@ def in_options(text: str) -> str:
     return re.sub(r"'(?P<named>\w+)'(?!\w)|\b(?P<given>\w+)=(['\"]?)(?P<value>[\w.]+)\3", option, text)
 
 
-def in_commands(text: str, folder: Path) -> str:
-    """The same for a warning: recluster(n_clusters=2) is the command that does it with the results in a folder."""
-    command = f"shade recluster {quote(str(folder))}"
-    text = re.sub(r"recluster\((\w+=\w+)\)", lambda found: f"{command} {in_options(found[1])}", text)
+def in_commands(text: str, folder: Path, fitted_by: str = "the same shade fit with") -> str:
+    """The same for a warning: recluster(n_clusters=2) is the command that does it with the results in a folder.
+
+    For what only another fit can do, `fitted_by` is the command of this one.
+    """
+    reclustered_by = f"shade recluster {quote(str(folder))}"
+    text = re.sub(r"recluster\((\w+=[\w.]+)\)", lambda found: f"{reclustered_by} {in_options(found[1])}", text)
+    text = re.sub(
+        r"set_params\((\w+=\w+)\)\.fit\(X\)", lambda found: f"{fitted_by} {in_options(found[1])} --overwrite", text
+    )
     return in_options(text)
 
 

@@ -41,7 +41,7 @@ def report(
             raise OutputError(f"{path} cannot be written: its name must end in .html.")
         if data is None:
             if output is None and path.exists():
-                raise OutputError(f"{path} is there, and a report without --data shows less. Give --data, or -o FILE.")
+                raise OutputError(f"{path} exists, and a report without --data shows less. Give --data, or -o FILE.")
             messages.say("note: without --data the report knows no features, pictures or names of rows")
         samples = None if data is None else read_for(found, [data], DATA.take(options), messages)
 

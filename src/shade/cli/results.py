@@ -106,7 +106,8 @@ def show_results(summary: dict[str, Any], output: Path | None, *, as_json: bool)
     sizes = summary["cluster_sizes"]
     typer.echo(f"sizes           {', '.join(map(str, sizes[:12]))}{', …' if len(sizes) > 12 else ''}")
     if deciding := summary.get("told_apart_by"):
-        typer.echo(f"told apart by   {', '.join(deciding)}")
+        strengths = (f"{printable(name)} ({strength:.2f})" for name, strength in deciding.items())
+        typer.echo(f"told apart by   {', '.join(strengths)}")
     agreement = summary.get("data", {}).get("agreement")
     if agreement is not None and agreement["adjusted_rand"] is not None:
         without = f"{agreement['adjusted_rand']:.3f} without noise"

@@ -182,7 +182,7 @@ def _samples_of(array: Any, named: dict[str, AnyArray], path: Path, options: Rea
 
 
 def _check_copy(array: Any, memory: int | None, what: str) -> None:
-    check_room(2 * array.nbytes, memory, what, "Give more, or write the file as it is wanted.")
+    check_room(2 * array.nbytes, memory, what, "Give more, or convert the file before.")
 
 
 def _column_number(array: Any, name: str, path: Path, others: dict[str, AnyArray]) -> int:

@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from shade._base.arrays import AnyArray
+from shade._base.arrays import AnyArray, row_slices
 from shade._base.errors import DataError
 from shade._base.validation import check_whole_numbers
 from shade.data.filler import Filler
+from shade.data.numerals import NUMBER_LIKE
 from shade.data.samples import counted, enumerate_names
 
-MOST_CATEGORIES = 20  # different values of a column of text that is encoded without being named
+FEW_VALUES = 20  # at most so many different values of a column may be categories, and become the clusters
 SEVERAL_ROWS = 20  # of which a column can be told to number or name each
-ROWS_A_CATEGORY = 5  # on average at least so many, or values are names, not categories
 KINDS = ("number", "truth", "date", "category")
 TRUTHS = (("no", "yes"), ("false", "true"), ("n", "y"), ("f", "t"), ("off", "on"))
 DATES = {  # formats, and what the text must look like: a year of two digits would be one of the first century
@@ -27,6 +27,7 @@ DATES = {  # formats, and what the text must look like: a year of two digits wou
     "%d/%m/%Y": r"^\d\d?/\d\d?/\d{4}$",
     "%m/%d/%Y": r"^\d\d?/\d\d?/\d{4}$",
 }
+NUMBER_OR_DATE = "|".join(f"({pattern})" for pattern in (NUMBER_LIKE, *DATES.values()))
 MICROSECONDS_A_DAY = 86_400_000_000
 
 
@@ -80,8 +81,9 @@ class TableEncoding:
         for column in self.columns:
             blocks += _encode(column, table.column(column.name), source, notes)
         matrix = np.empty((table.num_rows, len(blocks)), np.result_type(*blocks) if blocks else np.float64)
-        for index, values in enumerate(blocks):
-            matrix[:, index] = values
+        for rows in row_slices(matrix):  # one row after the other, as a matrix lies in memory
+            for index, values in enumerate(blocks):
+                matrix[rows, index] = values[rows]
         return matrix, notes
 
     def to_json(self) -> dict[str, Any]:
@@ -102,7 +104,7 @@ class TableEncoding:
             raise ValueError(f"the encoding of its table cannot be read ({error!r:.80})") from None
         for column in columns:
             if column.kind not in KINDS or (column.kind == "truth" and len(column.values) not in (0, 2)):
-                raise ValueError(f"the column {column.name!r:.80} of its table is encoded in a way that there is not")
+                raise ValueError(f"the column {column.name!r:.80} of its table has an unknown encoding")
         encoding = cls(columns, filler)
         if len(set(encoding.feature_names)) < len(encoding.feature_names):
             raise ValueError("two features of its table have one name")
@@ -111,23 +113,31 @@ class TableEncoding:
 
 @dataclass(frozen=True)
 class Plan:
-    """Columns that can be encoded, columns that cannot be, and what a user should know of them."""
+    """Columns that can be encoded, columns that cannot be, and what a user should know of them.
+
+    `odd` are columns that seem to be of numbers or dates, each with the row and text of a cell that is neither.
+    """
 
     columns: tuple[Column, ...]
     text: tuple[str, ...]
+    odd: Mapping[str, tuple[int, str]]
     notes: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
 
 
 def plan_columns(table: Any, names: Sequence[str], categories: Collection[str], keep: Collection[str]) -> Plan:
     """Choose how columns of a pyarrow table are encoded; those that name the rows are left out."""
-    columns, text, notes, problems = [], [], [], []
+    columns, text, odd, notes, problems = [], [], {}, [], []
     for name in names:
         cells = table.column(name)
-        column = Column(name, "category", _categories(cells)) if name in categories else _choose(name, cells)
+        wanted = name in categories
+        if not wanted and (found := _find_odd_cell(cells)) is not None:
+            odd[name] = found
+            continue
+        column = Column(name, "category", _categories(cells)) if wanted else _choose(name, cells)
         if column is not None:
             columns.append(column)
-        elif is_text(cells.type) and _names_rows(cells) and name not in keep:
+        elif name not in keep and _names_rows(cells):
             notes.append(f"left out column {name!r}, as it names each row: --id {quote(name)} shows these names")
         else:
             text.append(name)
@@ -136,13 +146,23 @@ def plan_columns(table: Any, names: Sequence[str], categories: Collection[str], 
                 f"the dates of column {name!r} may have the day or the month first, such as "
                 f"{cells.drop_null()[0].as_py()!r}: write them as 2024-12-31, or add --drop {quote(name)}"
             )
-    encoded = [f"{column.name!r} ({len(column.values)})" for column in columns if column.kind == "category"]
+    encoded = [_describe(column, table) for column in columns if column.kind == "category"]
     dates = [column.name for column in columns if column.kind == "date"]
     if encoded:
         notes.append(f"encoded {counted(len(encoded), 'column')} of categories: {', '.join(encoded)}")
     if dates:
         notes.append(f"read {counted(len(dates), 'column')} of dates as days: {enumerate_names(dates)}")
-    return Plan(tuple(columns), tuple(text), tuple(notes), tuple(problems))
+    return Plan(tuple(columns), tuple(text), odd, tuple(notes), tuple(problems))
+
+
+def _describe(column: Column, table: Any) -> str:
+    """A column of categories in words: how many there are, and those of one row, which may be slips of the pen."""
+    from pyarrow import compute
+
+    values, counts = compute.value_counts(as_text(table[column.name]).drop_null()).flatten()
+    alone = sorted(values.filter(compute.equal(counts, 1)).to_pylist()) if table.num_rows >= SEVERAL_ROWS else []
+    slips = f", of which {enumerate_names(alone, 3)} in 1 row" if alone else ""
+    return f"{column.name!r} ({len(column.values)}{slips})"
 
 
 def _choose(name: str, cells: Any) -> Column | None:
@@ -161,8 +181,23 @@ def _choose(name: str, cells: Any) -> Column | None:
     if formats := _date_formats(cells):
         return Column(name, "date", formats)
     values = _categories(cells)
-    few = 0 < len(values) <= min(MOST_CATEGORIES, len(cells) / ROWS_A_CATEGORY)
+    few = 0 < len(values) <= FEW_VALUES and len(values) < len(cells)
     return Column(name, "category", values) if few else None
+
+
+def _find_odd_cell(column: Any) -> tuple[int, str] | None:
+    """The first cell that is no number or date in a column of text of which at least half of the values are."""
+    from pyarrow import compute
+
+    if not is_text(column.type):
+        return None
+    text = as_text(column)
+    values = text.unique().drop_null()
+    usual = compute.match_substring_regex(values, NUMBER_OR_DATE)
+    odd = values.filter(compute.invert(usual))
+    if not 0 < 2 * len(odd) <= len(values):
+        return None
+    return compute.index(text, odd[0]).as_py(), odd[0].as_py()
 
 
 def is_numeric(kind: Any) -> bool:
@@ -211,7 +246,8 @@ def _encode(column: Column, found: Any, source: str, notes: list[str]) -> list[A
         if not is_numeric(found.type):
             example = next((str(value) for value in found.to_pylist() if value not in (None, "")), "")
             raise DataError(
-                f"{source} has text where the model needs numbers: {column.name!r} (such as {example[:20]!r})."
+                f"{source} has text where the model needs numbers: {column.name!r} (such as {example[:20]!r}). "
+                "Correct these cells."
             )
         return [to_numbers(found, column.name)]
     if column.kind == "date":
@@ -229,7 +265,8 @@ def _encode(column: Column, found: Any, source: str, notes: list[str]) -> list[A
         if column.kind == "truth":
             no, yes = column.values or ("0", "1")
             raise DataError(
-                f"{source} has {first!r} in column {column.name!r}, where the model knows {no!r} and {yes!r}."
+                f"{source} has {first!r} in column {column.name!r}, where the model knows {no!r} and {yes!r}. "
+                "Write one of these."
             )
         notes.append(
             f"column {column.name!r} has values that the model was not trained on, such as {first[:40]!r}, in "
@@ -245,7 +282,7 @@ def _to_days(column: Column, found: Any, source: str) -> AnyArray:
     import pyarrow
     from pyarrow import compute
 
-    what = f"{source} has a cell in column {column.name!r} that is no date as the model knows them"
+    what = f"{source} has a cell in column {column.name!r} that is not a date as in the training data"
     try:
         if is_text(found.type):
             found = _parse_dates(as_text(found), column.values[0] if column.values else "iso")
@@ -303,4 +340,5 @@ def _names_rows(column: Any) -> bool:
     """Whether each row of several has a text of its own."""
     from pyarrow import compute
 
-    return len(column) >= SEVERAL_ROWS and compute.count_distinct(column, "all").as_py() == len(column)
+    distinct = is_text(column.type) and len(column) >= SEVERAL_ROWS
+    return distinct and compute.count_distinct(column, "all").as_py() == len(column)

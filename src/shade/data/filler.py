@@ -66,7 +66,7 @@ class Filler:
         values, scale = np.array(self.values), np.array(self.scale)
         if rows.shape[1] != len(scale):
             raise DataError(
-                f"The data has {rows.shape[1]} columns without names, the model was trained on {len(scale)}."
+                f"The data has {rows.shape[1]} columns without names. Give the {len(scale)} of the training data."
             )
         empty = ~np.isfinite(rows)
         if empty.any():

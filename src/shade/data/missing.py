@@ -10,7 +10,7 @@ import numpy as np
 from shade._base.arrays import AnyArray, BoolArray, IntArray, row_slices
 from shade._base.errors import DataError
 from shade._base.memory import check_room
-from shade.data.encoding import TableEncoding
+from shade.data.encoding import SEVERAL_ROWS, TableEncoding
 from shade.data.filler import Filler
 from shade.data.samples import FILLS, MISSING, ReadOptions, Samples, counted, enumerate_names
 
@@ -25,8 +25,8 @@ def resolve_missing(samples: Samples, options: ReadOptions) -> Samples:
     if missing == "refuse" and (samples.rows.dtype.kind != "f" or not samples.in_memory):
         return samples
     if not samples.in_memory:
-        what = f"Mending {samples.source} with --missing {missing}"
-        check_room(2 * samples.rows.nbytes, options.memory, what, "Give more, or mend the file before.")
+        what = f"Changing {samples.source} with --missing {missing}"
+        check_room(2 * samples.rows.nbytes, options.memory, what, "Give more, or correct the file before.")
     samples = samples.load()
     bad_rows, bad_columns = _count_missing(samples.rows.reshape(len(samples), -1))
     if missing in FILLS and samples.rows.ndim == 2:
@@ -55,13 +55,14 @@ def describe_missing(samples: Samples, options: ReadOptions) -> str:
         return ""
     of_model = options.columns is not None
     remedies = ["drop-rows"] if samples.rows.ndim > 2 else ["mean", "drop-rows"] if of_model else list(MISSING[1:])
+    others = f" (or {', '.join(remedies[1:])})" if len(remedies) > 1 else ""
     names = _names(samples)
     counts = bad_columns[_first_features(samples)]
     worst = np.argsort(-counts, kind="stable")[: min(3, np.count_nonzero(counts))]
     shown = "" if names is None else ", most in " + ", ".join(f"{names[place]!r} ({counts[place]})" for place in worst)
     return (
         f"lacks {_places(samples, bad_rows, bad_columns)} (empty, NaN or infinite){shown}. Choose what to do with "
-        f"them: {' or '.join(f'--missing {remedy}' for remedy in remedies)}"
+        f"them: --missing {remedies[0]}{others}"
     )
 
 
@@ -117,7 +118,8 @@ def _fill(samples: Samples, bad_rows: BoolArray, bad_columns: IntArray, kind: st
         which = enumerate_names(list(compress(names, hopeless)))
         raise DataError(f"{samples.source} has columns without any value, so without a {kind}: {which}. --drop them.")
     firsts, columns = _first_features(samples).tolist(), _names(samples)
-    flagged = [first for first in firsts if bad_columns[first]] if kind == "indicator" else []
+    # Standardised, a column with fewer ones would set their rows so far apart that they are noise.
+    flagged = [first for first in firsts if bad_columns[first] >= SEVERAL_ROWS] if kind == "indicator" else []
     filler = known or Filler.fit(samples.rows, kind, flagged)
     encoding, features = samples.encoding or TableEncoding(), samples.feature_names
     if features is not None and columns is not None:
@@ -128,4 +130,7 @@ def _fill(samples: Samples, bad_rows: BoolArray, bad_columns: IntArray, kind: st
         return filled
     what = "mean" if filler.kind == "mean" else "median"
     note = f"filled {_places(samples, bad_rows, bad_columns)} with the {what} of similar rows"
+    if kind == "indicator" and known is None:
+        added = counted(len(flagged), "column") if flagged else "no column"
+        note += f", and added {added} of 0 and 1 saying where: {SEVERAL_ROWS} values of a column must be missing"
     return filled.with_note(note)

@@ -64,6 +64,9 @@ def _cast(column: Any) -> Any | None:
         found = column.cast(pyarrow.float64())
     except pyarrow.ArrowInvalid:
         return None
+    ends = compute.min_max(found)
+    if all(end.is_valid and abs(end.as_py()) < LARGEST_WHOLE for end in ends.values()):
+        return found
     # Integers that a float cannot tell apart stay text: they are names, not numbers.
     far = column.filter(compute.greater_equal(compute.abs(found), float(LARGEST_WHOLE))).to_pylist()
     whole = (text for text in far if re.fullmatch(r"[+-]?\d+", text))
@@ -102,13 +105,15 @@ def read_numbers(
     separator : str, default=","
         What separates columns, if there are several: a comma that does so is hardly a decimal comma.
     """
+    from pyarrow.types import is_floating
+
     plain = {name: found for name, column in columns.items() if (found := PLAIN.parse(column)) is not None}
     odd = [
         name
         for name, column in columns.items()  # plain ones that are not read are too long for numbers
         if name not in plain and _all_match(column, NUMBER_LIKE) and not _all_match(column, PLAIN.pattern)
     ]
-    dotted = [name for name in plain if _has_point(columns[name])]
+    dotted = [name for name, found in plain.items() if is_floating(found.type) and _has_point(columns[name])]
     if not odd and decimal is None and thousands is None:
         unclear = _unclear_points(columns, dotted, separator)
         problem = () if unclear is None else (_ask(unclear, columns[unclear], separator, "."),)
@@ -230,7 +235,8 @@ def _all_match(column: Any, pattern: str) -> bool:
 def _has_point(column: Any) -> bool:
     from pyarrow import compute
 
-    return bool(compute.any(compute.match_substring(column, "."), min_count=0).as_py())
+    parts = (column.slice(0, HEAD), column.slice(HEAD))
+    return any(compute.any(compute.match_substring(part, "."), min_count=0).as_py() for part in parts)
 
 
 def _first_place(column: Any, pattern: str) -> int | None:

@@ -53,7 +53,7 @@ class RowSource(ABC):
     def __getitem__(self, rows: slice) -> AnyArray:
         start, stop, step = rows.indices(len(self))
         if step != 1:
-            raise IndexError("Rows are read in slices of consecutive ones.")
+            raise IndexError("Rows can only be read in slices of consecutive rows.")
         return self.read(start, max(start, stop))
 
     @abstractmethod
@@ -88,7 +88,7 @@ class Stamps:
         except OSError:  # where there is none, reading tells what that means
             stamp = (-1, -1)
         if self._first.setdefault(file, stamp) != stamp:
-            raise DataError(f"{file} was written anew after reading began: start again.")
+            raise DataError(f"{file} was changed while it was read: start again.")
 
 
 class FileRows(RowSource):

@@ -11,15 +11,13 @@ import numpy as np
 
 from shade._base.arrays import AnyArray
 from shade._base.errors import DataError, told_as
-from shade._base.text import is_number
-from shade.data.encoding import SEVERAL_ROWS, Column, Plan, TableEncoding, is_numeric, plan_columns
+from shade.data.encoding import FEW_VALUES, SEVERAL_ROWS, Column, Plan, TableEncoding, is_numeric, plan_columns
 from shade.data.missing import describe_missing
-from shade.data.numerals import PLAIN, read_numbers
+from shade.data.numerals import HEAD, PLAIN, read_numbers
 from shade.data.samples import ReadOptions, Samples, counted, enumerate_names
 
 NAMES_OF_ROW_NUMBERS = {"", "id", "index", "row", "rowid", "row_id", "unnamed: 0"}
 NAMES_OF_GROUPS = {"class", "cluster", "ground_truth", "label", "labels", "target", "truth"}
-FEW_VALUES, FEWEST_ROWS = 10, 50  # different values of a column that clusters may follow, in at least so many rows
 
 
 @dataclass(frozen=True)
@@ -189,8 +187,10 @@ def _choose_columns(
     plan = plan_columns(table, names, options.categories, options.keep)
     # Numbers that cannot be read are text to the plan, and told of already.
     text = [name for name in plan.text if not any(repr(name) in problem for problem in problems)]
+    if plan.odd:
+        problems.append(_explain_odd_cells(plan.odd, options))
     if text:
-        problems.append(_explain_text(table, text, len(table.column_names)))
+        problems.append(_explain_text(table, text))
     problems += plan.problems
     if not plan.columns and not problems:
         raise DataError(
@@ -203,19 +203,14 @@ def _choose_columns(
 
 def _notes_on_values(table: Any, plan: Plan) -> list[str]:
     """Which columns may become the clusters, or name them."""
-    from pyarrow import compute
-
-    few = []
-    for column in plan.columns if table.num_rows >= FEWEST_ROWS else ():
-        number = compute.count_distinct(table.column(column.name)).as_py()
-        if column.kind != "date" and 2 <= number <= FEW_VALUES:
-            few.append(column.name)
+    names = [column.name for column in plan.columns if table.num_rows >= SEVERAL_ROWS and column.kind != "date"]
+    few = [name for name in names if _has_few_values(table[name])]
     notes = []
-    if 0 < len(few) < len(plan.columns):
+    if 0 < 2 * len(few) <= len(plan.columns):  # of a table that has hardly any others, none can be left out
         which = f"{counted(len(few), 'column')} with few different values may become the clusters"
         notes.append(f"{which}: {enumerate_names(few)}. --drop leaves a column out")
     notes += [
-        f"column {column.name!r} is clustered by as any other: if it says which group a row is of, use --label "
+        f"column {column.name!r} is used for clustering like any other column. If it holds known groups, add --label "
         f"{quote(column.name)}"
         for column in plan.columns
         if column.name.strip().lower() in NAMES_OF_GROUPS
@@ -236,27 +231,37 @@ def _counts(table: Any, name: str) -> bool:
     return bool(np.all(values[1:] == values[:-1] + 1))
 
 
-def _explain_text(table: Any, text: list[str], n_columns: int) -> str:
+def _has_few_values(column: Any) -> bool:
+    """Whether a column has a few different values; the first cells of most columns show that it has many."""
+    from pyarrow import compute
+
+    if compute.count_distinct(column.slice(0, HEAD)).as_py() > FEW_VALUES:
+        return False
+    return bool(2 <= compute.count_distinct(column).as_py() <= FEW_VALUES)
+
+
+def _explain_text(table: Any, text: list[str]) -> str:
     """What columns of text are, and what can be done with them."""
     drops = " ".join(f"--drop {quote(name)}" for name in text)
+    cells = (next((str(cell) for cell in table[name].to_pylist() if cell is not None), "") for name in text)
+    examples = [f"{name!r} (such as {cell[:20]!r})" for name, cell in zip(text, cells, strict=True)]
     return (
-        f"{len(text)} of {n_columns} columns not of numbers: {_with_examples(table, text)}. Leave them out with "
+        f"{len(text)} of {len(table.column_names)} columns not of numbers: {_shorten(examples)}. Leave them out with "
         f"{drops} (or all with --drop-non-numeric), encode one with --categories, or name one as --id or --label"
-        f"{_hint(table, text)}"
     )
 
 
-def _with_examples(table: Any, names: list[str]) -> str:
-    shown = []
-    for name in names[:8]:
-        values = ((row, str(value)) for row, value in enumerate(table.column(name).to_pylist()) if value is not None)
-        row, value = next(((row, value) for row, value in values if not is_number(value or "0")), (0, ""))
-        shown.append(f"{name!r} (such as {value[:20]!r}{f' in row {row}' if row else ''})")
-    return ", ".join(shown) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+def _explain_odd_cells(odd: Mapping[str, tuple[int, str]], options: ReadOptions) -> str:
+    """Which cells keep columns from being numbers or dates, and what can be done with them."""
+    empties = " ".join(f"--empty {quote(cell)}" for cell in dict.fromkeys(cell for _, cell in odd.values()))
+    filled = " --missing mean" if options.missing == "refuse" else ""
+    examples = [f"{name!r} (such as {cell[:20]!r} in row {row})" for name, (row, cell) in odd.items()]
+    return (
+        f"{counted(len(odd), 'column')} of numbers or dates with other text: {_shorten(examples)}. Correct such cells, "
+        f"or treat them as empty with {empties}{filled}, or leave the column out with --drop, or encode it with "
+        "--categories"
+    )
 
 
-def _hint(table: Any, names: list[str]) -> str:
-    """What else may be wrong when numbers are taken for text."""
-    values = {str(value) for name in names for value in table.column(name).slice(0, 1000).to_pylist()}
-    marks = sorted(values & {"?", "-", "--", ".", "*", "missing", "unknown"})
-    return f". If {marks[0]!r} stands for an empty cell, add --empty {quote(marks[0])}" if marks else ""
+def _shorten(parts: list[str], most: int = 8) -> str:
+    return ", ".join(parts[:most]) + (f" and {len(parts) - most} more" if len(parts) > most else "")

@@ -85,6 +85,12 @@ def _parse(text: OpenText, delimiter: str, source: str, options: ReadOptions) ->
         if isinstance(error, UnicodeError) or "UTF8" in str(error):
             named = "name it, for example with --encoding latin1"
             raise DataError(f"{source} holds text of another encoding: {named}.") from None
+        if (found := re.search(r"Expected (\d+) columns, got (\d+): (.*)", str(error), re.DOTALL)) is not None:
+            expected, number, line = found.groups()
+            raise DataError(
+                f"The first line of {source} has {counted(int(expected), 'column')}, but another line has {number}: "
+                f"{line[:60]!r}. Correct such lines, or name what separates columns with --delimiter."
+            ) from None
         raise
     # A name over several lines is not known before, and its column has a type.
     return pyarrow.table([_trim(cells, options.empty) for cells in table.columns], names=table.column_names)

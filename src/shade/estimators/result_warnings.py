@@ -1,12 +1,14 @@
 """Warnings after a fit that went well: one cluster, much noise, and rows that may hide clusters.
 
-They name the next step as `recluster(...)` or `parameter=value`, which the command line turns into its own words.
+They name the next step as methods, `recluster(...)` or `set_params(...).fit(X)`, which the command line turns into its
+own words.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -46,21 +48,22 @@ def explain_one_cluster(clustering: Clustering) -> str:
     sizes = next_splits(clustering)
     if not sizes:
         smallest = clustering.structure_tree.test.smallest
+        size = max(2, min(smallest, n // 2) // 2)
+        how = f"To allow smaller clusters: recluster(min_cluster_size={size})" if size < smallest else "Give more rows."
         return (
             f"Only one cluster was found: the density tree of the {n:,} rows has no two branches with at least "
-            f"{smallest:,} rows each. recluster(min_cluster_size={max(2, min(smallest, n // 2) // 2)}) allows smaller "
-            "clusters."
+            f"{smallest:,} rows each. {how}"
         )
     parts = " and ".join(f"{size:,}" for size in sizes[0])
     if clustering.shown.decides:
-        cause = "no part of the data is separated from the rest by a sparser region"
+        cause = f"in the data, no part of the {n:,} rows is separated from the rest by a sparser region"
     else:
         evidence, limit = _strongest_split(clustering)
         cause = (
             f"the strongest split of the density tree is not more than chance (evidence {evidence:.2g}, it needs "
             f"{limit:.2g})"
         )
-    return f"Only one cluster was found: {cause}. recluster(n_clusters=2) divides it all the same, into {parts} rows."
+    return f"Only one cluster was found: {cause}. To divide it all the same, into {parts} rows: recluster(n_clusters=2)"
 
 
 def next_splits(clustering: Clustering) -> list[list[int]]:
@@ -83,23 +86,38 @@ def _strongest_split(clustering: Clustering) -> tuple[float, float]:
 
 def explain_noise(clustering: Clustering) -> str:
     """Why more than half of the rows are noise, and what changes it; nothing if fewer are."""
-    share = float(np.mean(clustering.flat.labels < 0))
+    share, n = _share_of_noise(clustering), len(clustering.flat.labels)
     if share <= MUCH_NOISE:
         return ""
     rule, background = clustering.rule, float(np.mean(clustering.shown.background))
     if background > 0.5 * share:
         why = f"{background:.0%} lie in a sparse background"
-        how = "Fit again with background_noise=False to cluster the background as well."
+        how = "To cluster the background as well: set_params(background_noise=False).fit(X)"
     elif rule.cut_distance is not None:
         why = f"they lie in no group that is connected within the distance {rule.cut_distance:.3g}"
-        how = "A larger 'cut_distance' connects more of them."
+        how = f"To connect more of them: recluster(cut_distance={_connecting_distance(clustering)})"
     elif rule.between_noise:
         why = "they lie between clusters"
-        how = "recluster(between_noise=False) assigns them to the nearest cluster."
+        how = "To assign them to the nearest cluster: recluster(between_noise=False)"
     else:
         why = "they lie far outside of all clusters"
-        how = f"recluster(min_samples={2 * rule.min_samples}) makes the density smoother."
-    return f"{share:.0%} of the rows are noise: {why}. {how} In Python, assign_noise() puts all of them into clusters."
+        how = f"To make the density smoother: recluster(min_samples={min(2 * rule.min_samples, n)})"
+    return (
+        f"{share:.0%} of the {n:,} rows are noise: {why}. In Python, assign_noise() puts all of them into clusters. "
+        f"{how}"
+    )
+
+
+def _share_of_noise(clustering: Clustering) -> float:
+    return float(np.mean(clustering.flat.labels < 0))
+
+
+def _connecting_distance(clustering: Clustering) -> str:
+    """A larger distance at which less than half of the rows are noise, or the largest in the tree."""
+    reachability = clustering.dc_tree.reachability
+    found = [f"{value:.3g}" for value in np.quantile(reachability[np.isfinite(reachability)], (0.5, 0.7, 0.9, 1.0))]
+    cuts = (replace(clustering, rule=replace(clustering.rule, cut_distance=float(text))) for text in found)
+    return next((text for text, cut in zip(found, cuts, strict=True) if _share_of_noise(cut) <= MUCH_NOISE), found[-1])
 
 
 def warn_of_lonely_rows(lonely: IntArray, names: Sequence[str]) -> None:

@@ -15,6 +15,7 @@ from shade._base import validation
 from shade._base.arrays import AnyArray
 from shade._base.extras import installed_versions
 from shade._base.ranks import Ranks
+from shade._base.text import is_number
 from shade._base.version import __version__
 from shade.data.readers import as_source
 from shade.data.row_sources import RowSource, fingerprint
@@ -85,8 +86,15 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> AnyArray:
 
 
 def _blame_columns(X: Any, error: Exception) -> None:
-    """Say in our words which columns of a DataFrame are at fault, if that is what went wrong."""
+    """Say in our words which columns of a DataFrame, or which entry of an array, are at fault, if any."""
     if not (hasattr(X, "dtypes") and hasattr(X, "iloc")):
+        texts = np.ndenumerate(X) if isinstance(error, ValueError) and isinstance(X, np.ndarray) else ()
+        for place, value in texts:
+            if isinstance(value, str) and not is_number(value):
+                raise ValueError(
+                    f"Only numbers can be clustered. X holds {value[:40]!r} in row {place[0]}, column {place[-1]}. "
+                    "Encode it as a number, or leave the column out."
+                ) from error
         return
     twice = sorted({str(name) for name in X.columns[X.columns.duplicated()]})
     if twice:

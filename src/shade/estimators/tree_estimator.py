@@ -35,6 +35,7 @@ from shade.clustering.structure_tree import SELECTIONS, StructureTree
 from shade.density.data_tree import DataTree
 from shade.density.dc_tree import DCTree
 from shade.density.grouped_tree import TreeOfRows, tree_of_rows
+from shade.estimators.result_warnings import warn_of_result
 from shade.metrics.explanation import Explanation, explain_labels
 
 if TYPE_CHECKING:
@@ -258,10 +259,8 @@ class TreeClusteringMixin:
             check_parameter(name, value, Whole(least, optional=True), "recluster")
         if cut_distance is not None:
             check_parameter("cut_distance", cut_distance, Real(0.0), "recluster")
-        if between_noise is not None:
-            check_parameter("between_noise", between_noise, Choice((True, False)), "recluster")
-        if background_noise is not None:
-            check_parameter("background_noise", background_noise, Choice((True, False)), "recluster")
+        for name, value in (("between_noise", between_noise), ("background_noise", background_noise)):
+            check_parameter(name, value, Choice((True, False, None)), "recluster")
         if n_clusters is not None and cut_distance is not None:
             raise ValueError(
                 "The 'n_clusters' and 'cut_distance' parameters of recluster exclude each other: give one."
@@ -278,6 +277,7 @@ class TreeClusteringMixin:
         if n_clusters is not None:
             check_number(found.structure_tree, n_clusters)
         other.set_clustering(found)
+        warn_of_result(found)
         return other
 
     def layers(self) -> Layers:

@@ -76,7 +76,7 @@ def check_contents(contents: ModelContents) -> None:
         )
     n, columns = arrays["embedding"].shape
     _require(n >= 2 and columns >= 1, f"the embedding has shape {(n, columns)}")
-    _require(np.isfinite(arrays["embedding"]), "the embedding has values that are no numbers")
+    _require(np.isfinite(arrays["embedding"]), "the embedding has values that are not numbers")
     features = math.prod(description["sample_shape"])
     if deep:
         _check_standardizer(arrays["standardizer.mean"], arrays["standardizer.scale"], features)
@@ -93,7 +93,7 @@ def check_contents(contents: ModelContents) -> None:
     _require(whole, f"the links have shape {links.shape}")
     _require((links >= 0) & (links < n), "there are links to what is no row")
     if len(links) < n:  # of the points alone, so they are what the tree merges along
-        with told_as(ModelFileError, "The links in the model file are no tree", ValueError):
+        with told_as(ModelFileError, "The links in the model file are not a tree", ValueError):
             along = DCTree.from_spanning_tree(SpanningTree(links, arrays["dc_tree.height"])).to_arrays()
         same = all(np.array_equal(along[name], arrays[f"dc_tree.{name}"]) for name in ("left", "right"))
         _require(same, "the links are not those along which the tree merges")
@@ -134,7 +134,9 @@ def check_clusters(clustering: Clustering, stored: FlatClustering) -> None:
     alone = groups.max() <= 0 and not clustering.shown.outside.any()
     _require(clustering.shown.decides or alone, "there are groups of the data, which do not count")
     if clustering.shown.decides:
-        enough = np.bincount(groups[groups >= 0]) >= clustering.structure_tree.test.smallest
+        sizes = np.bincount(groups[groups >= 0])
+        # All rows together are one cluster, however few there are.
+        enough = (sizes >= clustering.structure_tree.test.smallest) | (len(sizes) == 1)
         _require(enough & find_branches(clustering.structure_tree, groups)[1], "there are groups that are no branches")
     if clustering.rule.n_clusters is not None:
         leaves = clustering.structure_tree.n_leaves
@@ -262,7 +264,7 @@ def _check_history(history: list[Any], deep: bool) -> None:
 def _check_standardizer(mean: AnyArray, scale: AnyArray, features: int) -> None:
     for name, values in (("mean", mean), ("scale", scale)):
         _require(len(values) in (1, features), f"the {name} has {len(values)} entries for {features} features")
-        _require(np.isfinite(values), f"the {name} has values that are no numbers")
+        _require(np.isfinite(values), f"the {name} has values that are not numbers")
     _require(len(mean) == len(scale), "mean and scale have different lengths")
     _require(scale > 0, "the scale has values that are not positive")
 

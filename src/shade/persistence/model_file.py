@@ -135,7 +135,7 @@ def _unpack(data: bytes, what: str, expected: tuple[str, ...] | None = None) -> 
         names = [member.filename for member in found]
         for member in found:
             if member.compress_type != zipfile.ZIP_STORED or member.file_size != member.compress_size:
-                raise ModelFileError(f"The member {member.filename!r:.80} of {what} is packed, which none may be.")
+                raise ModelFileError(f"The member {member.filename!r:.80} of {what} must not be compressed.")
         if len(set(names)) < len(names) or sum(member.file_size for member in found) > len(data):
             raise ModelFileError(f"The members of {what} overlap.")
         if expected is not None:
@@ -167,7 +167,7 @@ def _parse_manifest(data: bytes) -> dict[str, Any]:
             f"The model file has format {found}, this version of shade reads formats up to {FORMAT}: update shade."
         )
     if type(found) is not int or found < 1:
-        raise ModelFileError(f"The model file says no format that there is: {found!r:.80}.")
+        raise ModelFileError(f"The model file has an unknown format: {found!r:.80}.")
     return dict(manifest)
 
 
@@ -197,7 +197,7 @@ def _parse_array(name: str, data: bytes) -> AnyArray:
         shape, fortran, dtype = np.lib.format.read_array_header_1_0(file)
     if dtype not in DTYPES or fortran or len(shape) not in (1, 2):
         raise ModelFileError(
-            f"The array {name!r:.80} is of {dtype!s:.80} in {len(shape)} dimensions, which none may be."
+            f"The array {name!r:.80} is of {dtype!s:.80} in {len(shape)} dimensions, which is not allowed."
         )
     count, start = math.prod(shape), file.tell()
     if min(shape) < 0 or count * dtype.itemsize != len(data) - start:

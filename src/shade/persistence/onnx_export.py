@@ -53,7 +53,7 @@ def write_onnx(
             dynamic_shapes={"x": {0: torch.export.Dim("n_samples")}}, dynamo=True, verbose=False,
         )  # fmt: skip
     if program is None:
-        raise RuntimeError("torch made no ONNX program.")
+        raise RuntimeError("torch could not export the network to ONNX.")
     write_whole(Path(path), program.model_proto.SerializeToString())
 
 

@@ -104,7 +104,7 @@ def parameters_of(contents: ModelContents, allowed: set[str], network: torch.nn.
     parameters = {name: tuple(value) if isinstance(value, list) else value for name, value in saved.items()}
     if "network" in allowed and parameters.get("network") is None:
         if network is None:
-            raise ModelFileError("This model was trained with a module of its own: give one of its kind as 'network'.")
+            raise ModelFileError("This model was trained with a module of its own: give one of its class as 'network'.")
         parameters["network"] = network
     return parameters
 
@@ -155,7 +155,7 @@ def _restore_embedding(model: Any, contents: ModelContents) -> None:
         raise ModelFileError(f"The model file has no weights of {max(1, model.n_networks_)} networks.")
     for name, tensor in tensors.items():
         if tensor.is_floating_point() and not torch.isfinite(tensor).all():
-            raise ModelFileError(f"The weights {name!r:.80} in the model file have values that are no numbers.")
+            raise ModelFileError(f"The weights {name!r:.80} in the model file have values that are not numbers.")
     decoder = description.get("decoder", True) is not False
     parts = [part_of(tensors, f"{member}.") for member in range(model.n_networks_)]
     model.networks_ = [_restore_network(model, weights, decoder) for weights in parts]

@@ -224,10 +224,12 @@ def describe_run(model: Any, samples: KnownSamples) -> dict[str, Any]:
 def _advise(clustering: Clustering) -> list[str]:
     """What a result of one cluster, or of much noise, means, and what can be done next."""
     advice = [sentence for sentence in (explain_one_cluster(clustering), explain_noise(clustering)) if sentence]
-    for name, value in dict.fromkeys(re.findall(r"recluster\((\w+)=(\w+)\)", " ".join(advice))):
+    for name, value in dict.fromkeys(re.findall(r"recluster\((\w+)=([\w.]+)\)", " ".join(advice))):
         flag = name.replace("_", "-")
         option = f"--no-{flag}" if value == "False" else f"--{flag} {value}"
         advice.append(f"In a terminal, in the folder of this report: shade recluster . {option}")
+    if "set_params(background_noise=False)" in " ".join(advice):
+        advice.append("In a terminal: the same shade fit with --no-background-noise --overwrite")
     if clustering.flat.n_clusters == 1 and (sizes := next_splits(clustering)):
         parts = (f"{len(own)} clusters of {', '.join(f'{size:,}' for size in own)} rows" for own in sizes)
         advice.append(f"The next splits would give {', or '.join(parts)}.")
