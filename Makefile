@@ -41,7 +41,7 @@ bench: .venv-bench/.bench
 
 .venv-bench/.bench: pyproject.toml constraints.txt benchmarks/requirements.txt
 	$(MAKE) VENV=.venv-bench .venv-bench/.plots
-	.venv-bench/bin/python -m pip install --quiet -c constraints.txt -r benchmarks/requirements.txt
+	.venv-bench/bin/python -m pip install --quiet -c constraints.txt -e '.[suite]' -r benchmarks/requirements.txt
 	.venv-bench/bin/python -m pip install --quiet --no-deps clustpy==0.0.3
 	touch $@
 
