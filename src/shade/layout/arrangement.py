@@ -14,7 +14,7 @@ from shade.clustering.structure_tree import StructureTree
 from shade.density.dc_tree import DCTree
 
 MOST_BRANCHES = 200  # whose distances are compared pair by pair in every step
-FAR = 2.0  # distances beyond so many medians are drawn as this: one far branch must not leave a dot of all others
+FAR = 1.5  # distances beyond so many medians are drawn as this: one far branch must not leave a dot of all others
 STARTING_STEPS = 200  # with the stress of some hundred branches, later ones change nothing that can be seen
 
 

@@ -15,10 +15,22 @@ async function drawPicture(name) {
 function findModels() {
   const get = (name) => window.Bokeh.documents.map((document) => document.get_model_by_name(name)).find(Boolean);
   models = {
-    names: get("names"), nameLabels: get("name-labels"), bars: get("bars"), chosen: get("chosen"),
+    names: get("names"), corners: get("corners"), nameLabels: get("name-labels"), bars: get("bars"), chosen: get("chosen"),
     candidates: get("candidates"), current: get("current"), colours: get("colours"), positions: get("reachability").x_range,
     figures: Object.fromEntries(Object.keys(data.pictures).map((name) => [name, get(name)])),
   };
+}
+
+// Show another layout of the points, all of it.
+function useView(view) {
+  const { embedding } = models.figures;
+  state.view = view;
+  Object.assign(points, { x: view.x, y: view.y });
+  sortIntoCells();
+  embedding.below[0].setv({ axis_label: view.axes[0], visible: view.measured });
+  embedding.left[0].setv({ axis_label: view.axes[1], visible: view.measured });
+  models.corners.data = { x: view.corners[0], y: view.corners[1] };
+  window.Bokeh.index.find_one(embedding).reset(); // what was zoomed into is somewhere else now
 }
 
 // Two pictures over the same points show the same of them.
