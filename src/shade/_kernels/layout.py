@@ -79,11 +79,27 @@ def spread_points(places, left, low, step, grid):
 
 
 @kernel
-def find_forces(places, left, low, step, potential, starts, neighbours, weights, felt, push, pull, start, stop):
-    """For rows start … stop − 1: the potential, and the forces of all points and of the neighbours.
+def repel_by_pairs(places, felt, push, start, stop):
+    """For rows start … stop − 1: the sum of 1 / (1 + d²) over all points, and of their repulsions; O(n) a row."""
+    for i in range(start, stop):
+        total = 0.0
+        x_push = 0.0
+        y_push = 0.0
+        for j in range(places.shape[0]):
+            x_gap = places[i, 0] - places[j, 0]
+            y_gap = places[i, 1] - places[j, 1]
+            near = 1.0 / (1.0 + x_gap * x_gap + y_gap * y_gap)
+            total += near
+            x_push += near * near * x_gap
+            y_push += near * near * y_gap
+        felt[i] = total
+        push[i, 0] = x_push
+        push[i, 1] = y_push
 
-    The potential is the sum of 1 / (1 + d²) over all points; half its slope is the sum of the repulsions.
-    """
+
+@kernel
+def repel_by_grid(places, left, low, step, potential, felt, push, start, stop):
+    """The same, read off the potential on a grid: half its slope is the sum of the repulsions. O(1) a row."""
     across = np.empty(4)
     up = np.empty(4)
     across_slope = np.empty(4)
@@ -107,6 +123,12 @@ def find_forces(places, left, low, step, potential, starts, neighbours, weights,
         felt[i] = total
         push[i, 0] = -0.5 * x_slope / step
         push[i, 1] = -0.5 * y_slope / step
+
+
+@kernel
+def attract(places, starts, neighbours, weights, pull, start, stop):
+    """For rows start … stop − 1: the sum of the attractions of their neighbours."""
+    for i in range(start, stop):
         x_pull = 0.0
         y_pull = 0.0
         for edge in range(starts[i], starts[i + 1]):

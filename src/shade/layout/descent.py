@@ -8,12 +8,11 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from shade._base.arrays import FloatArray, IntArray
-from shade._base.parallel import count_threads, run_chunks
+from shade._base.parallel import run_chunks
 from shade._kernels import layout
 from shade.layout.arrangement import Arrangement
-from shade.layout.repulsion import RepulsionField
+from shade.layout.repulsion import CHUNK, Repulsion
 
-FEW_ROWS = 8192  # for which starting threads in every step takes longer than it saves
 RATE = 1.0 / 12.0  # one over the largest attraction: the largest step that is stable
 START = 10.0  # deviation of the first places: branches are apart from the beginning
 TREE_RATE = 0.03  # share of the way to the distances of the tree that a branch goes in a step
@@ -62,20 +61,14 @@ def descend(start: FloatArray, attraction: Attraction, arrangement: Arrangement,
     speed, gains = np.zeros((n, 2)), np.ones((n, 2))
     felt, push, pull = np.empty(n), np.empty((n, 2)), np.empty((n, 2))
     edges = (attraction.starts, attraction.neighbours, attraction.weights)
-    field = RepulsionField(count_threads(n_jobs))
+    repulsions = Repulsion(n_jobs)
     for phase in PHASES:
         for _ in range(phase.steps):
-            potential = field.potential(places)
-            where = (*field.corner, field.step, potential)
-            run_chunks(
-                layout.find_forces, places, *where, *edges, felt, push, pull,
-                count=n, n_jobs=n_jobs, chunk=FEW_ROWS, few=FEW_ROWS,
-            )  # fmt: skip
+            repulsions.find(places, felt, push)
+            run_chunks(layout.attract, places, *edges, pull, count=n, n_jobs=n_jobs, chunk=CHUNK, few=CHUNK)
             total = float(felt.sum()) - n  # without what points feel of themselves
             repulsion = n / max(total, np.finfo(np.float64).eps)
-            layout.move_points(
-                places, speed, gains, pull, push, phase.attraction, repulsion, RATE, phase.momentum
-            )  # fmt: skip
+            layout.move_points(places, speed, gains, pull, push, phase.attraction, repulsion, RATE, phase.momentum)
             if arrangement.matters:
                 places += TREE_RATE * arrangement.shift(places)
     return places

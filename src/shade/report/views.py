@@ -61,14 +61,14 @@ def views_of(model: TreeClusteringMixin) -> list[View]:
     return [
         View(
             "Map",
-            "Neighbours lie together, and clusters that merge late lie far apart. Lengths have no unit.",
+            "Similar points are neighbours, and clusters that merge late are far apart. Distances have no unit.",
             MAP_AXES,
             model.map(),
             measured=False,
         ),
         View(
             "Principal components",
-            "The embedding seen from the side from which most of it is seen. Clusters may cover each other.",
+            "The two directions in which clusters vary most. Distances are true, but clusters may cover each other.",
             axes,
             flat,
             measured=True,
