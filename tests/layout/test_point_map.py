@@ -90,7 +90,7 @@ def test_equal_points_have_one_place_and_change_no_other(groups):
 
 
 def test_the_unit_of_the_points_does_not_matter(groups):
-    points, labels = groups
+    points, _ = groups
     for factor in (2.0**-400, 2.0**400):
         assert np.array_equal(map_points(factor * points).places, map_points(points).places)
 

@@ -196,7 +196,7 @@ def test_more_dimensions_are_drawn_as_a_map_without_a_scale(ax):
 
 
 def test_a_model_is_mapped_once(ax, monkeypatch):
-    model = DCTreeClustering().fit(make_points(60, 5))
+    model = DCTreeClustering().fit(make_points(120, 5) + 20 * (np.arange(120) % 3)[:, None])
     plot_embedding(model, ax=ax)
     monkeypatch.setattr("shade.estimators.tree_estimator.map_points", None)
     plot_embedding(model, ax=ax)

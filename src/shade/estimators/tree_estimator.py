@@ -307,13 +307,13 @@ class TreeClusteringMixin:
         """Places of rows in two dimensions, made for looking: clusters are apart, and late merges far apart.
 
         The map is computed when it is first needed, which takes some seconds for tens of thousands of rows. It depends
-        on `points_` alone: on neither the order of the rows, nor the number of threads, nor the clusters that are chosen.
-        `shade.layout.map_points` explains it.
+        on `points_` alone, not on the order of the rows, the number of threads, or the clusters that are chosen. See
+        `shade.layout.map_points`.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), optional
-            New rows, which are placed at a weighted mean of the places of the nearest rows that were clustered. If None,
+            New rows. Each is placed at a weighted mean of the places of the nearest rows that were clustered. If None,
             the rows that were clustered.
 
         Returns

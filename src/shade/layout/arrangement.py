@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shade._base.arrays import FloatArray, IntArray
+from shade._base.arrays import BoolArray, FloatArray, IntArray
 from shade._kernels import merge_tree
 from shade.clustering.clustering import cluster
 from shade.clustering.rule import ClusterRule
@@ -79,7 +79,8 @@ class Arrangement:
         for _ in range(STARTING_STEPS):
             centres += self._towards_distances(centres)
         # A tenth: narrower than the gaps between branches, wide enough to tell the rows of a branch apart.
-        return (centres / centres.std())[self.branch] + 0.1 * components
+        places: FloatArray = (centres / centres.std())[self.branch] + 0.1 * components
+        return places
 
     def shift(self, places: FloatArray) -> FloatArray:
         """How far each row would have to move, all rows of a branch alike, so that branches are as far apart as due."""
@@ -96,12 +97,13 @@ class Arrangement:
         actual = np.sqrt(np.square(gaps).sum(axis=2))
         unit = float((self.distance * actual).sum() / np.square(self.distance).sum())
         ratio = np.divide(unit * self.distance, actual, out=np.zeros_like(actual), where=actual > 0)
-        aimed: FloatArray = (ratio[:, :, None] * gaps).sum(axis=1) / len(centres)
-        return aimed - (centres - centres.mean(axis=0))
+        aimed = (ratio[:, :, None] * gaps).sum(axis=1) / len(centres)
+        step: FloatArray = aimed - (centres - centres.mean(axis=0))
+        return step
 
 
-def _nearest_inside(tree: DCTree, inside: np.ndarray) -> IntArray:
-    """For each position in the order of the tree, the position inside a branch that it is density-connected to first."""
+def _nearest_inside(tree: DCTree, inside: BoolArray) -> IntArray:
+    """For each position in the order of the tree, the position in a branch that it is density-connected to first."""
     n = tree.n_points
     before, after = np.empty(n, np.int64), np.empty(n, np.int64)
     before_distance, after_distance = np.empty(n), np.empty(n)

@@ -204,7 +204,7 @@ function showNumber(number) {
 function showView(view) {
   useView(view);
   element("view-note").textContent = view.note;
-  workInPieces([repaintScatter, paintNames, describePictures]);
+  workInPieces([() => {}, showWhole, repaintScatter, paintNames, describePictures]);
 }
 
 function showTheme(dark) {

@@ -21,7 +21,7 @@ function findModels() {
   };
 }
 
-// Show another layout of the points, all of it.
+// Use another layout of the points.
 function useView(view) {
   const { embedding } = models.figures;
   state.view = view;
@@ -30,7 +30,11 @@ function useView(view) {
   embedding.below[0].setv({ axis_label: view.axes[0], visible: view.measured });
   embedding.left[0].setv({ axis_label: view.axes[1], visible: view.measured });
   models.corners.data = { x: view.corners[0], y: view.corners[1] };
-  window.Bokeh.index.find_one(embedding).reset(); // what was zoomed into is somewhere else now
+}
+
+// Show all of a view: what was zoomed into is somewhere else now. Bokeh knows its extent from the next frame on.
+function showWhole() {
+  window.Bokeh.index.find_one(models.figures.embedding).reset();
 }
 
 // Two pictures over the same points show the same of them.
