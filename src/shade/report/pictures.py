@@ -37,7 +37,9 @@ def draw_embedding(view: View, members: BoolArray) -> figure:
     """Axes, tools and names of clusters; the points are painted by the program, into a canvas behind these."""
     plot = _new_figure("embedding", 460, match_aspect=True)
     corners = ColumnDataSource(dict(zip("xy", view.corners(members).T, strict=True)), name="corners")
-    plot.scatter("x", "y", source=corners, alpha=0)  # unseen, but the ranges follow them
+    unseen = plot.scatter("x", "y", source=corners, alpha=0)
+    # Ranges follow the corners alone; else they would also follow the box of the last selection.
+    plot.x_range.renderers = plot.y_range.renderers = [unseen]
     names = ColumnDataSource({"x": [], "y": [], "text": []}, name="names")
     plot.text(
         "x", "y", "text", source=names, text_align="center", text_baseline="middle", text_font_size="12px",
