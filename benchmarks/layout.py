@@ -60,8 +60,9 @@ def run() -> None:
         points, labels = embedding_of(dataset)
         source, target = CACHE / f"{dataset}_points.npy", CACHE / f"{dataset}_{name}.npy"
         np.save(source, points)
-        # Our own map is drawn twice, whole, to see whether the second picture is the first.
-        warm_up = len(points) if name == "shade" and dataset != LARGE else 1000
+        # Our own map is drawn twice, whole, to see whether the second picture is the first. UMAP compiles another
+        # search of neighbours for more than 4,096 rows.
+        warm_up = len(points) if name == "shade" and dataset != LARGE else 4200
         code = RUN.format(method=METHODS[name], source=str(source), target=str(target), warm_up=warm_up)
         try:
             found = run_python(code)
