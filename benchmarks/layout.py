@@ -182,7 +182,7 @@ def summarise(rows: list[dict[str, Any]]) -> dict[str, Any]:
             entry[f"mean_{key}"] = statistics.mean(values)
             base = [by_place.get((row["dataset"], BASE)) for row in own]
             pairs = [(row[key], other[key]) for row, other in zip(own, base, strict=True) if other and key in row]
-            entry[f"at_least_{BASE}_{key}"] = sum(a <= b if key == "seconds" else a >= b for a, b in pairs)
+            entry[f"at_least_{BASE}_{key}"] = sum(bool(a <= b if key == "seconds" else a >= b) for a, b in pairs)
         entry["same_twice"] = sum(row["same"] is True for row in own)
         summary[name] = entry
         print(f"{name:<12}", {key: round(value, 4) for key, value in entry.items()})
