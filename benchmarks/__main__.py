@@ -10,6 +10,7 @@ from benchmarks import (
     device,
     embedded_points,
     fit,
+    layout,
     out_of_core,
     settled_chance,
     spanning_tree,
@@ -31,6 +32,7 @@ LARGE = {
     "settled_chance": settled_chance.run,
     "out_of_core": out_of_core.run,
     "embedded_points": embedded_points.run,
+    "layout": layout.run,
 }
 
 

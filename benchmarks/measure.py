@@ -26,6 +26,8 @@ PACKAGES = (
     "fast_hdbscan",
     "hdbscan",
     "clustpy",
+    "umap-learn",
+    "openTSNE",
 )
 Table = dict[str, Any]
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from shade._base.version import __version__
 
 if TYPE_CHECKING:
-    from shade import clustering, data, density, metrics, plots, report, training
+    from shade import clustering, data, density, layout, metrics, plots, report, training
     from shade.estimators.dc_tree_clustering import DCTreeClustering
     from shade.estimators.loading import load
     from shade.estimators.shade import SHADE
@@ -44,7 +44,7 @@ _HOMES = {
     "DCTreeClustering": "shade.estimators.dc_tree_clustering",
     "load": "shade.estimators.loading",
 }
-_ROOMS = ("clustering", "data", "density", "metrics", "plots", "report", "training")
+_ROOMS = ("clustering", "data", "density", "layout", "metrics", "plots", "report", "training")
 
 __all__ = [
     "PAPER",
@@ -54,6 +54,7 @@ __all__ = [
     "clustering",
     "data",
     "density",
+    "layout",
     "load",
     "metrics",
     "plots",

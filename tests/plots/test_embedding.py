@@ -4,6 +4,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
+from shade import DCTreeClustering
+from shade.layout import map_points
 from shade.plots import NOISE_COLOUR, cluster_colours, plot_embedding
 
 
@@ -115,7 +117,7 @@ def test_equal_scale_works_where_both_axes_are_shared():
 def test_more_dimensions_are_projected_on_principal_components(ax):
     spread = np.array([3.0, 0.1, 1.0, 0.1])
     points = make_points(4000, 4) * spread
-    plot_embedding(points, ax=ax)
+    plot_embedding(points, layout="components", ax=ax)
     share = 100 * spread**2 / np.sum(spread**2)
     assert ax.get_xlabel() == f"PCA 1 ({share[0]:.0f} % of variance)"
     assert ax.get_ylabel() == f"PCA 2 ({share[2]:.0f} % of variance)"
@@ -127,7 +129,7 @@ def test_more_dimensions_are_projected_on_principal_components(ax):
 
 def test_projected_distances_agree_with_a_full_decomposition(ax):
     points = make_points(40, 6)
-    plot_embedding(points, ax=ax)
+    plot_embedding(points, layout="components", ax=ax)
     _, _, directions = np.linalg.svd(points - points.mean(axis=0))
     expected = (points - points.mean(axis=0)) @ directions[:2].T
     np.testing.assert_allclose(np.sort(np.abs(drawn_points(ax)[0]), axis=0), np.sort(np.abs(expected), axis=0))
@@ -141,7 +143,8 @@ def test_points_without_extent_are_drawn(points):
 
 
 def test_many_points_are_smaller_fainter_and_rasterized():
-    few, many = plot_embedding(make_points(100, 2)), plot_embedding(make_points(70_000, 10), np.arange(70_000) % 11 - 1)
+    few = plot_embedding(make_points(100, 2))
+    many = plot_embedding(make_points(70_000, 10), np.arange(70_000) % 11 - 1, layout="components")
     many.figure.canvas.draw()
     (few_points,), (noise, many_points) = few.collections, many.collections
     assert many_points.get_sizes()[0] < few_points.get_sizes()[0]
@@ -175,9 +178,31 @@ def test_members_of_clusters_say_where_to_look_from():
     points[:100, :2] = random.normal(size=(100, 2)) * [3.0, 1.0]
     points[100:, 2:] = random.normal(size=(200, 2)) * 40.0
     labels = np.repeat([0, -1], [100, 200])
-    axes = plot_embedding(points, labels)
+    axes = plot_embedding(points, labels, layout="components")
     noise, members = (np.asarray(collection.get_offsets()) for collection in axes.collections)
     assert np.ptp(members, axis=0) == pytest.approx(np.ptp(points[:100, :2], axis=0), rel=0.2)
     np.testing.assert_allclose(np.ptp(noise, axis=0), 0.0, atol=1e-9)
-    everything = plot_embedding(points, np.zeros(300)).collections[0].get_offsets()
+    everything = plot_embedding(points, np.zeros(300), layout="components").collections[0].get_offsets()
     assert np.ptp(np.asarray(everything)[100:], axis=0).min() > 100
+
+
+def test_more_dimensions_are_drawn_as_a_map_without_a_scale(ax):
+    points, labels = make_points(60, 5) + 8 * (np.arange(60) % 3)[:, None], np.arange(60) % 3
+    plot_embedding(points, labels, ax=ax)
+    expected = map_points(points).places
+    np.testing.assert_array_equal(np.sort(drawn_points(ax)[0], axis=0), np.sort(expected, axis=0))
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("Map 1", "Map 2")
+    assert len(ax.get_xticks()) == len(ax.get_yticks()) == 0
+
+
+def test_a_model_is_mapped_once(ax, monkeypatch):
+    model = DCTreeClustering().fit(make_points(120, 5) + 20 * (np.arange(120) % 3)[:, None])
+    plot_embedding(model, ax=ax)
+    monkeypatch.setattr("shade.estimators.tree_estimator.map_points", None)
+    plot_embedding(model, ax=ax)
+    plot_embedding(model.recluster(n_clusters=2), ax=ax)
+
+
+def test_an_unknown_layout_is_refused():
+    with pytest.raises(ValueError, match="'layout' parameter of plot_embedding must be 'map' or 'components'"):
+        plot_embedding(make_points(10, 3), layout="pca")

@@ -256,8 +256,9 @@ def test_hovering_tells_of_the_point(open_page, tmp_path, image_model):
     page = open_page(write_report(model, tmp_path / "report.html", samples=samples))
     frame = frame_of(page, "embedding")
     place = page.evaluate(
-        """() => { const { x, y } = model("names").data, { x_scale, y_scale, bbox } = view("embedding").frame;
-        return [x_scale.compute(x[0]) - bbox.x, y_scale.compute(y[0]) - bbox.y]; }"""
+        """([x, y]) => { const { x_scale, y_scale, bbox } = view("embedding").frame;
+        return [x_scale.compute(x) - bbox.x, y_scale.compute(y) - bbox.y]; }""",
+        model.map()[0].tolist(),
     )
     page.mouse.move(frame["x"] + place[0] - 3, frame["y"] + place[1])
     page.mouse.move(frame["x"] + place[0], frame["y"] + place[1], steps=4)
@@ -268,6 +269,49 @@ def test_hovering_tells_of_the_point(open_page, tmp_path, image_model):
     assert f"given label {samples.labels[row]}" in text
     assert page.locator("#tooltip .thumb").count() == 1
     assert page.locator("#cluster-rows .thumb").count() >= model.n_clusters_
+
+
+def test_the_layout_is_switched_and_everything_follows(open_page, table_file, table_model):
+    page = open_page(table_file)
+    assert page.input_value("#view") == "0"
+    assert not page.evaluate("model('embedding').below[0].visible")
+    before, note = pixels_of(page), page.inner_text("#view-note")
+    span = "(({ start, end }) => [start, end])(model('embedding').x_range)"
+    shown = page.evaluate(span)
+    page.focus("#view")
+    page.keyboard.press("ArrowDown")
+    wait_until(page, "model('embedding').below[0].axis_label.startsWith('PCA 1')")
+    settle(page)
+    assert page.evaluate("model('embedding').below[0].visible")
+    assert not np.array_equal(before, pixels_of(page))
+    assert page.inner_text("#view-note") != note
+    assert "PCA 1" in page.inner_text("#embedding-text")
+    drag(page, frame_of(page, "embedding"), (0.01, 0.01), (0.99, 0.99))
+    assert n_selected(page) > 0.9 * len(table_model.labels_)
+    page.keyboard.press("Escape")
+    page.select_option("#view", "0")
+    wait_until(page, "!model('embedding').below[0].visible")
+    settle(page)
+    page.wait_for_timeout(300)
+    assert page.evaluate(span) == pytest.approx(shown, abs=0.05 * np.ptp(shown))
+    assert page.inner_text("#view-note") == note
+
+
+def test_the_name_of_a_small_cluster_stands_above_it(open_page, tmp_path):
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.normal(size=(400, 3)), rng.normal(30, 0.01, (12, 3))])
+    model = DCTreeClustering(selection="branches", min_cluster_size=10, background_noise=False).fit(X)
+    page = open_page(write_report(model, tmp_path / "report.html"))
+    settle(page)
+    names = page.evaluate("model('names').data")
+    small = model.labels_ == 1
+    assert small.sum() == 12
+    # In the picture the name is higher than every point of the cluster, by half of its own height at least.
+    unit = page.evaluate(
+        "(() => { const f = model('embedding'); return (f.y_range.end - f.y_range.start) / f.inner_height; })()"
+    )
+    assert names["y"][names["text"].index("1")] > model.map()[small, 1].max() + 7 * unit
+    assert names["y"][names["text"].index("0")] < model.map()[~small, 1].max()
 
 
 def test_everything_is_reached_by_keyboard_and_told_in_words(open_page, table_file, table_model):

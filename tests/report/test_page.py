@@ -16,8 +16,9 @@ from PIL import Image
 
 from shade import SHADE, DCTreeClustering
 from shade.report import write_report
-from shade.report.pictures import _first_view, draw_losses
+from shade.report.pictures import draw_losses
 from shade.report.thumbnails import make_sheet
+from shade.report.views import View, views_of
 from tests.estimators.grouped import with_groups
 from tests.estimators.test_clusters_of_the_data import QUICK as OF_DATA
 from tests.estimators.test_clusters_of_the_data import squares
@@ -277,11 +278,32 @@ def test_noise_squeezes_the_clusters_of_the_first_view_never():
     random = np.random.default_rng(0)
     flat = np.vstack([random.uniform(-1, 1, (200, 2)), random.uniform(-50, 50, (800, 2))])
     members = np.arange(1000) < 200
-    assert np.abs(_first_view(flat, members)).max() < 1.3
-    assert np.abs(_first_view(flat, np.ones(1000, bool))).max() > 40
-    assert np.abs(_first_view(flat, np.zeros(1000, bool))).max() > 40
+    view = View("Map", "", ("x", "y"), flat, measured=False)
+    assert np.abs(view.corners(members)).max() < 1.3
+    assert np.abs(view.corners(np.ones(1000, bool))).max() > 40
+    assert np.abs(view.corners(np.zeros(1000, bool))).max() > 40
     near = np.where(members[:, None], flat, flat / 30)  # noise among the clusters is seen with them
-    np.testing.assert_array_equal(_first_view(near, members), [near.min(axis=0), near.max(axis=0)])
+    corners = View("Map", "", ("x", "y"), near, measured=False).corners(members)
+    np.testing.assert_array_equal(corners, [near.min(axis=0), near.max(axis=0)])
+
+
+def test_the_map_is_shown_first_and_the_components_can_be_chosen(tmp_path, table_model):
+    data = data_of(write_report(table_model, tmp_path / "report.html").read_text("utf-8"))
+    assert [view["name"] for view in data["views"]] == ["Map", "Principal components"]
+    order = table_model.structure_tree_.order
+    for view, places in zip(data["views"], (table_model.map(), views_of(table_model)[1].places), strict=True):
+        assert np.array_equal(unpack(view["x"], np.float32), places[order, 0].astype(np.float32))
+        assert np.array_equal(unpack(view["y"], np.float32), places[order, 1].astype(np.float32))
+    assert [view["measured"] for view in data["views"]] == [False, True]
+
+
+def test_points_of_two_dimensions_are_shown_as_they_are(tmp_path):
+    X = np.random.default_rng(0).normal(size=(50, 2))
+    model = DCTreeClustering().fit(X)
+    page = write_report(model, tmp_path / "report.html").read_text("utf-8")
+    (view,) = data_of(page)["views"]
+    assert np.array_equal(unpack(view["x"], np.float32), X[model.structure_tree_.order, 0].astype(np.float32))
+    assert 'id="view"' not in page
 
 
 def test_rows_may_be_a_frame_or_an_array(tmp_path, table_model, table_samples):

@@ -40,7 +40,8 @@ def test_the_clustering_step_alone_does_not_need_torch() -> None:
 
 
 @pytest.mark.parametrize(
-    "room", ["", ".clustering", ".data", ".density", ".experiments", ".metrics", ".plots", ".report", ".training"]
+    "room",
+    ["", ".clustering", ".data", ".density", ".experiments", ".layout", ".metrics", ".plots", ".report", ".training"],
 )
 def test_every_promised_name_is_there_and_documented(room: str) -> None:
     module = f"shade{room}"

@@ -36,6 +36,7 @@ from shade.density.data_tree import DataTree
 from shade.density.dc_tree import DCTree
 from shade.density.grouped_tree import TreeOfRows, tree_of_rows
 from shade.estimators.result_warnings import warn_of_result
+from shade.layout import PointMap, map_points
 from shade.metrics.explanation import Explanation, explain_labels
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ class TreeClusteringMixin:
     n_clusters_: int
     dc_tree_: DCTree
     structure_tree_: StructureTree
+    _map: tuple[object, PointMap] | None = None  # the points that were mapped, and their map
 
     @overload
     def predict(self, X: object, *, return_probabilities: Literal[False] = False) -> IntArray: ...
@@ -300,6 +302,40 @@ class TreeClusteringMixin:
         """
         check_is_fitted(self)
         return find_layers(self.clustering_)
+
+    def map(self, X: object = None) -> FloatArray:
+        """Places of rows in two dimensions, made for looking: clusters are apart, and late merges far apart.
+
+        The map is computed when it is first needed, which takes some seconds for tens of thousands of rows. It depends
+        on `points_` alone, not on the order of the rows, the number of threads, or the clusters that are chosen. See
+        `shade.layout.map_points`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), optional
+            New rows. Each is placed at a weighted mean of the places of the nearest rows that were clustered. If None,
+            the rows that were clustered.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, 2)
+
+        Examples
+        --------
+        >>> from shade import DCTreeClustering
+        >>> from sklearn.datasets import load_iris
+        >>> X = load_iris().data
+        >>> model = DCTreeClustering().fit(X)
+        >>> model.map().shape, model.map(X[:3]).shape
+        ((150, 2), (3, 2))
+        """
+        check_is_fitted(self)
+        if self._map is None or self._map[0] is not self.points_:  # another fit has other points
+            self._map = self.points_, map_points(self.points_, n_jobs=self.n_jobs)
+        found = self._map[1]
+        if X is None:
+            return found.places.copy()
+        return np.concatenate([found.place(points, n_jobs=self.n_jobs) for points in self._points_of(X)])
 
     def to_frame(self, ids: object = None, *, embedding: bool = False) -> pandas.DataFrame:
         """Labels, probabilities and outlier scores of the training rows as a table.

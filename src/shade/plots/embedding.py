@@ -7,22 +7,30 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shade._base.arrays import BoolArray, FloatArray
-from shade._base.validation import check_points
+from shade._base.validation import check_choice, check_points
 from shade.plots._axes import RASTERIZE_FROM, add_legend, choose_axes
 from shade.plots._groups import Names, group_points
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+LAYOUTS = ("map", "components")
+MAP_AXES = ("Map 1", "Map 2")
+
 
 def plot_embedding(
-    embedding: Any, labels: object = None, *, ax: Axes | None = None, names: Names | None = None
+    embedding: Any,
+    labels: object = None,
+    *,
+    layout: str = "map",
+    ax: Axes | None = None,
+    names: Names | None = None,
 ) -> Axes:
     """Scatter the points of an embedding in the colours of their clusters.
 
-    One dimension is spread over a random height, two are drawn as they are, more are projected on the first two
-    principal components of those that are no noise. Up to twelve clusters are named in a legend: beside the axes if the
-    figure has a layout engine that makes room for it (``layout="constrained"``), else inside.
+    One dimension is spread over a random height, and two are drawn as they are. More dimensions are laid out in two by
+    `layout`. Up to twelve clusters are named in a legend: beside the axes if the figure has a layout engine that makes
+    room for it (``layout="constrained"``), else inside.
 
     Parameters
     ----------
@@ -30,6 +38,10 @@ def plot_embedding(
         A model is shown by its own embedding and, if no others are given, labels.
     labels : array-like of shape (n_samples,), optional
         Clusters or classes, as numbers or text; −1 is noise, in light grey below the others.
+    layout : {"map", "components"}, default="map"
+        "map" draws clusters apart from each other (`shade.layout.map_points`). Its coordinates have no unit. It takes
+        some seconds for tens of thousands of points; a model keeps its map. "components" draws the first two principal
+        components of the points that are no noise, in which distances are true but clusters overlap.
     ax : Axes, optional
         Those of a new figure if None.
     names : sequence or mapping, optional
@@ -47,14 +59,18 @@ def plot_embedding(
     >>> ax.get_xlabel()
     'Dimension 1'
     """
+    check_choice("layout", layout, LAYOUTS, "plot_embedding")
     labels = getattr(embedding, "labels_", None) if labels is None else labels
-    embedding = getattr(embedding, "points_", embedding)
+    model, embedding = embedding, getattr(embedding, "points_", embedding)
     points = check_points(np.asarray(embedding)[:, None] if np.ndim(embedding) == 1 else embedding)
     groups = group_points(labels, len(points))
-    flat, (x_label, y_label) = flatten_points(points, groups.codes >= 0)
+    mapped = layout == "map" and points.shape[1] > 2
+    flat, (x_label, y_label) = _map_points(model, points) if mapped else flatten_points(points, groups.codes >= 0)
     axes = choose_axes(ax, 7.0, 3.0 if points.shape[1] == 1 else _fitting_height(flat))
     _scatter_points(axes, flat, groups.colours[groups.codes], groups.codes < 0)
     axes.set(xlabel=x_label, ylabel=y_label)
+    if mapped:
+        axes.set(xticks=[], yticks=[])
     if points.shape[1] == 1:
         axes.set_yticks([])
     else:
@@ -62,6 +78,15 @@ def plot_embedding(
     if labels is not None:
         add_legend(axes, groups, names)
     return axes
+
+
+def _map_points(model: Any, points: FloatArray) -> tuple[FloatArray, tuple[str, str]]:
+    """The map that a model keeps, or else a new one, and names of its directions."""
+    if hasattr(model, "map"):
+        return model.map(), MAP_AXES
+    from shade.layout import map_points  # here, as other pictures need no numba
+
+    return map_points(points).places, MAP_AXES
 
 
 def _scatter_points(ax: Axes, points: FloatArray, colours: FloatArray, noise: BoolArray) -> None:

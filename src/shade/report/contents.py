@@ -25,6 +25,7 @@ from shade.metrics.explanation import explain_groups
 from shade.plots.palette import DARK_NOISE_COLOUR, NOISE_COLOUR, cluster_colours
 from shade.report.samples import KnownSamples
 from shade.report.thumbnails import make_sheet
+from shade.report.views import View
 
 if TYPE_CHECKING:
     from shade.estimators.tree_estimator import TreeClusteringMixin
@@ -138,9 +139,7 @@ class ClusterTable:
             ]
 
 
-def gather_contents(
-    model: TreeClusteringMixin, samples: KnownSamples, flat: FloatArray, axes: tuple[str, str]
-) -> dict[str, Any]:
+def gather_contents(model: TreeClusteringMixin, samples: KnownSamples, views: Sequence[View]) -> dict[str, Any]:
     """Everything that the page's own program reads."""
     tree = model.structure_tree_
     available = int(tree.n_leaves[0])
@@ -163,14 +162,12 @@ def gather_contents(
     order = tree.order
     return {
         "points": {
-            "x": pack(flat[order, 0], np.float32),
-            "y": pack(flat[order, 1], np.float32),
             "row": pack(order, np.int32),
             "reachability": pack(_finite(model.dc_tree_.reachability), np.float32),
             "leaving": pack(np.maximum(tree.branches.leaving, tree.floor), np.float32),
             "outlier": pack(model.outlier_scores_[order], np.float32),
         },
-        "axes": axes,
+        "views": [{**view.describe(model.labels_ >= 0), **_pack_places(view.places[order])} for view in views],
         "ids": None if samples.ids is None else [samples.ids[row] for row in order],
         "truth": None if samples.labels is None else _encode_texts(samples.labels, order),
         "clusters": clusters.records,
@@ -248,6 +245,10 @@ def format_seconds(seconds: float) -> str:
 def pack(values: AnyArray, dtype: Any) -> str:
     """An array as base64 of little-endian numbers."""
     return base64.b64encode(np.ascontiguousarray(values, np.dtype(dtype).newbyteorder("<")).tobytes()).decode()
+
+
+def _pack_places(places: FloatArray) -> dict[str, str]:
+    return {"x": pack(places[:, 0], np.float32), "y": pack(places[:, 1], np.float32)}
 
 
 def _pack_outside(labels: IntArray, n_clusters: int) -> dict[str, Any]:

@@ -201,6 +201,12 @@ function showNumber(number) {
   ]);
 }
 
+function showView(view) {
+  useView(view);
+  element("view-note").textContent = view.note;
+  workInPieces([() => {}, showWhole, repaintScatter, paintNames, describePictures]);
+}
+
 function showTheme(dark) {
   useTheme(dark);
   paintTheme();
@@ -219,7 +225,7 @@ function describePictures() {
     element("fact-agreement").querySelector("dd").textContent = agreement.toFixed(3);
   }
   const largest = state.clusters.slice(0, 10).map((cluster, label) => `cluster ${label} ${count(state.sizes[label])} points`).join(", ");
-  element("embedding-text").textContent = `Scatter plot of ${count(n)} points in two dimensions, ${data.axes.join(" and ")}: ${clusters}, ${noise} noise. ${largest}.`;
+  element("embedding-text").textContent = `Scatter plot of ${count(n)} points in two dimensions, ${state.view.axes.join(" and ")}: ${clusters}, ${noise} noise. ${largest}.`;
   const walls = state.clusters.map((cluster, label) => `cluster ${label} up to ${short(cluster.birth)}`).slice(0, 10).join(", ");
   element("reachability-text").textContent = `Bar chart of the distance at which each point joins the one before it; ${k} coloured valleys. They part at these distances: ${walls}.`;
   const lives = state.clusters.map((cluster, label) => `cluster ${label} from ${short(cluster.birth)} down to ${short(cluster.death)}`).slice(0, 10).join(", ");
@@ -259,6 +265,7 @@ async function start() {
   element("number").max = data.numbers.length;
   element("number").addEventListener("input", () => showNumber(Number(element("number").value)));
   element("fitted").addEventListener("click", () => showNumber(0));
+  if (element("view")) element("view").addEventListener("change", () => showView(views[element("view").value]));
   element("clear").addEventListener("click", () => choose(() => false));
   element("download").addEventListener("click", download);
   element("theme").addEventListener("click", () => showTheme(!state.dark));

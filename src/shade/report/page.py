@@ -16,7 +16,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from shade._base.files import write_whole
 from shade.data.samples import counted
-from shade.plots.embedding import flatten_points
 from shade.report.samples import check_samples
 
 if TYPE_CHECKING:
@@ -68,18 +67,19 @@ def write_report(
     try:
         from shade.report import contents
         from shade.report.pictures import describe_pictures, drawing_library
+        from shade.report.views import views_of
     except ImportError as error:
         raise ImportError("Reports need bokeh: pip install 'shade-clustering[report]'") from error
-    flat, axes = flatten_points(model.points_.astype(np.float64, copy=False), model.labels_ >= 0)
-    data = contents.gather_contents(model, known, flat, axes)
+    views = views_of(model)
+    data = contents.gather_contents(model, known, views)
     run = contents.describe_run(model, known)
-    data["pictures"] = describe_pictures(model, flat, data)
+    data["pictures"] = describe_pictures(model, views[0], data)
     scripts = [drawing_library(), "\n".join(["(function () {", '"use strict";', *map(_asset, PROGRAM), "})();"])]
     where = f" in {run['source']}" if run["source"] else ""
     heading = title or f"{run['facts']['Estimator']} found {counted(model.n_clusters_, 'cluster')}{where}"
     page = _render(
         title=heading, style=_asset("page.css"), scripts=scripts, script_hashes=" ".join(map(_hash, scripts)),
-        trained="losses" in data["pictures"], data=_as_json(data), losses_text=_describe_losses(model),
+        views=views, trained="losses" in data["pictures"], data=_as_json(data), losses_text=_describe_losses(model),
         made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"), **run,
     )  # fmt: skip
     write_whole(Path(path), page.encode(errors="backslashreplace"))  # names of files need not be text

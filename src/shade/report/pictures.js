@@ -15,10 +15,26 @@ async function drawPicture(name) {
 function findModels() {
   const get = (name) => window.Bokeh.documents.map((document) => document.get_model_by_name(name)).find(Boolean);
   models = {
-    names: get("names"), nameLabels: get("name-labels"), bars: get("bars"), chosen: get("chosen"),
+    names: get("names"), corners: get("corners"), nameLabels: get("name-labels"), bars: get("bars"), chosen: get("chosen"),
     candidates: get("candidates"), current: get("current"), colours: get("colours"), positions: get("reachability").x_range,
     figures: Object.fromEntries(Object.keys(data.pictures).map((name) => [name, get(name)])),
   };
+}
+
+// Use another layout of the points.
+function useView(view) {
+  const { embedding } = models.figures;
+  state.view = view;
+  Object.assign(points, { x: view.x, y: view.y });
+  sortIntoCells();
+  embedding.below[0].setv({ axis_label: view.axes[0], visible: view.measured });
+  embedding.left[0].setv({ axis_label: view.axes[1], visible: view.measured });
+  models.corners.data = { x: view.corners[0], y: view.corners[1] };
+}
+
+// Show all of a view: what was zoomed into is somewhere else now. Bokeh knows its extent from the next frame on.
+function showWhole() {
+  window.Bokeh.index.find_one(models.figures.embedding).reset();
 }
 
 // Two pictures over the same points show the same of them.
@@ -47,7 +63,8 @@ function paintNames() {
         weight += strength;
       }
       const nearest = nearestMember(cluster, { x: x / weight, y: y / weight });
-      placedNames.push({ x: points.x[nearest], y: points.y[nearest], text: String(label) });
+      const place = { x: points.x[nearest], y: points.y[nearest] };
+      placedNames.push({ ...place, height: heightAbove(cluster, place), text: String(label) });
     });
   }
   thinNames();
@@ -58,12 +75,20 @@ function thinNames() {
   const { x_range: across, y_range: up, inner_width: width, inner_height: height } = models.figures.embedding;
   const xScale = width / (across.end - across.start), yScale = height / (up.end - up.start);
   const shown = [];
-  for (const name of placedNames) {
+  for (const placed of placedNames) {
+    // A name that would cover all of its cluster stands above it.
+    const name = placed.height * yScale < 9 ? { ...placed, y: placed.y + placed.height + 14 / yScale } : placed;
     const covers = (other) => Math.abs(name.x - other.x) * xScale < 4 * (name.text.length + other.text.length) + 5 && Math.abs(name.y - other.y) * yScale < 17;
     if (!shown.some(covers)) shown.push(name);
   }
   const names = { x: shown.map((name) => name.x), y: shown.map((name) => name.y), text: shown.map((name) => name.text) };
   if (names.text.join() !== models.names.data.text.join() || names.x.join() !== models.names.data.x.join()) models.names.data = names;
+}
+
+// How far a cluster reaches above a place: nearly as far as its highest points, for a few may be anywhere.
+function heightAbove(cluster, place) {
+  const heights = points.y.slice(cluster.start, cluster.stop).sort();
+  return Math.max(heights[Math.floor(0.9 * (heights.length - 1))] - place.y, 0);
 }
 
 function nearestMember(cluster, middle) {

@@ -20,10 +20,11 @@ from bokeh.models import (
 from bokeh.plotting import figure
 from bokeh.resources import Resources
 
-from shade._base.arrays import BoolArray, FloatArray
+from shade._base.arrays import BoolArray
 from shade.clustering.structure_tree import StructureTree
 from shade.plots._axes import spans_decades
 from shade.plots.losses import TITLES
+from shade.report.views import View
 
 MOST_CANDIDATES = 400
 
@@ -32,11 +33,13 @@ FAR_WALL = 8.0
 LOSS_DASHES = {"loss": "solid", "reconstruction_loss": "dashed", "density_loss": "dotted"}
 
 
-def draw_embedding(flat: FloatArray, members: BoolArray, axes: tuple[str, str]) -> figure:
+def draw_embedding(view: View, members: BoolArray) -> figure:
     """Axes, tools and names of clusters; the points are painted by the program, into a canvas behind these."""
     plot = _new_figure("embedding", 460, match_aspect=True)
-    corners = _first_view(flat, members)
-    plot.scatter(corners[:, 0], corners[:, 1], alpha=0)  # unseen, but the ranges follow them
+    corners = ColumnDataSource(dict(zip("xy", view.corners(members).T, strict=True)), name="corners")
+    unseen = plot.scatter("x", "y", source=corners, alpha=0)
+    # Ranges follow the corners alone; else they would also follow the box of the last selection.
+    plot.x_range.renderers = plot.y_range.renderers = [unseen]
     names = ColumnDataSource({"x": [], "y": [], "text": []}, name="names")
     plot.text(
         "x", "y", "text", source=names, text_align="center", text_baseline="middle", text_font_size="12px",
@@ -44,7 +47,8 @@ def draw_embedding(flat: FloatArray, members: BoolArray, axes: tuple[str, str]) 
     )  # fmt: skip
     plot.add_tools(LassoSelectTool(continuous=False))
     plot.grid.visible = False
-    plot.xaxis.axis_label, plot.yaxis.axis_label = axes
+    plot.xaxis.axis_label, plot.yaxis.axis_label = view.axes
+    plot.axis.visible = view.measured
     return plot
 
 
@@ -148,22 +152,7 @@ def _new_figure(name: str, height: int, *, tools: list[Any] | None = None, **opt
     return plot
 
 
-def _first_view(flat: FloatArray, members: BoolArray) -> FloatArray:
-    """Opposite corners of what is shown first.
-
-    That is everything, unless a few outliers would squeeze the rest together, or noise the clusters.
-    """
-    view = np.array([flat.min(axis=0), flat.max(axis=0)])
-    for rows, factor in ((flat, 1.4), (flat[members], 2.0)):
-        if len(rows):
-            low, high = np.quantile(rows, [0.002, 0.998], axis=0)
-            centre = np.array([low - 0.08 * (high - low), high + 0.08 * (high - low)])
-            if np.ptp(view, axis=0).max() > factor * np.ptp(centre, axis=0).max() > 0:
-                view = np.array([np.maximum(centre[0], view[0]), np.minimum(centre[1], view[1])])
-    return view
-
-
-def describe_pictures(model: Any, flat: FloatArray, data: dict[str, Any]) -> dict[str, Any]:
+def describe_pictures(model: Any, view: View, data: dict[str, Any]) -> dict[str, Any]:
     """The pictures as Bokeh reads them, each a document of its own: it is drawn in one go, and all would be felt."""
     tree = model.structure_tree_
     ends = np.concatenate([tree.death, tree.birth[np.isfinite(tree.birth)], tree.merges.height[-1:]])
@@ -177,7 +166,7 @@ def describe_pictures(model: Any, flat: FloatArray, data: dict[str, Any]) -> dic
     )
     across = {"start": 0, "end": len(tree.order), "bounds": (0, len(tree.order))}  # kept the same by the program
     pictures = {
-        "embedding": draw_embedding(flat, model.labels_ >= 0, data["axes"]),
+        "embedding": draw_embedding(view, model.labels_ >= 0),
         "reachability": draw_reachability(top, low, log, Range1d(**across), mapper),
         "tree": draw_structure_tree(tree, low, first_split * (1.3 if log else 1.15), log, Range1d(**across)),
         "stability": draw_stability(data["stability"]),

@@ -11,9 +11,11 @@ function unpack(text, Kind) {
   return new Kind(bytes.buffer);
 }
 
+// Ways to look at the points. `points` holds the places of the one that is shown.
+const views = data.views.map((view) => ({ ...view, x: unpack(view.x, Float32Array), y: unpack(view.y, Float32Array) }));
 const points = {
-  x: unpack(data.points.x, Float32Array),
-  y: unpack(data.points.y, Float32Array),
+  x: views[0].x,
+  y: views[0].y,
   row: unpack(data.points.row, Int32Array),
   reachability: unpack(data.points.reachability, Float32Array),
   leaving: unpack(data.points.leaving, Float32Array),
@@ -25,6 +27,7 @@ const positionOfRow = new Int32Array(n);
 for (let position = 0; position < n; position++) positionOfRow[points.row[position]] = position;
 
 const state = {
+  view: views[0],
   number: 0, // of clusters asked for; 0 for the clustering as fitted
   clusters: [], // records, by label
   parts: [], // records of the branches of all clusters
