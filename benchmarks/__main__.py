@@ -12,6 +12,7 @@ from benchmarks import (
     fit,
     layout,
     out_of_core,
+    packaged,
     settled_chance,
     spanning_tree,
     training,
@@ -33,6 +34,7 @@ LARGE = {
     "out_of_core": out_of_core.run,
     "embedded_points": embedded_points.run,
     "layout": layout.run,
+    "packaged": packaged.run,
 }
 
 

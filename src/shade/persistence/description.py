@@ -27,6 +27,8 @@ def describe_model(contents: ModelContents) -> dict[str, Any]:
         "weights": contents.n_weights,
         "clusters": len(contents.arrays["clustering.limit"]),
         "noise": float(np.mean(labels < 0)),
+        "clusters_found_in": "data" if description["of_data"] else "points",
+        "settled": description["settled"],
         "cluster_sizes": np.bincount(labels[labels >= 0]).tolist(),
         "networks": len({record.get("network", 0) for record in history}),
         "epochs": max((record.get("epoch", 0) for record in history), default=0),
