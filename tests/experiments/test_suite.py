@@ -246,3 +246,9 @@ def test_peers_meet_their_known_figures(tmp_path: Path, dataset: str, method: st
     store = run_experiments("suite", [dataset], [method], 1, database=tmp_path / "runs.sqlite", device="cpu", jobs=0,
                             folder=folder, report=str)  # fmt: skip
     assert [round(100.0 * (run.ari_1nn or 0.0), 1) for run in store.runs()] == [score]
+
+
+def test_shade_is_not_counted_as_the_best_of_itself(tmp_path: Path) -> None:
+    store = RunStore(tmp_path / "runs.sqlite")
+    add(store, "seeds", "SHADE", 60.0, code="other")
+    assert not any("near the best" in entry.dataset for entry in summarize_suite(compare_with_published(store, "suite")))
