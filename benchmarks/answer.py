@@ -78,6 +78,8 @@ def draw(rows: list[dict[str, Any]]) -> None:
     figure, axes = pyplot.subplots(figsize=(8, 5), layout="constrained")
     for name, marker in zip(METHODS, "osD^v", strict=True):
         own = [row for row in rows if row["method"] == name]
+        if not own:
+            continue
         axes.scatter([row["warm"] for row in own], [100 * row["ari"] for row in own], label=name, marker=marker)
     axes.set_xscale("log")
     axes.set_xlabel("seconds to labels, warm")
