@@ -13,6 +13,8 @@ from shade.clustering.assignment import Attachment, PointIndex
 from shade.clustering.background import CLEAR_GAP, find_background
 from shade.clustering.between import assign_between
 from shade.clustering.joining import join_clusters, joining_order
+from shade.clustering.known import Known
+from shade.clustering.known_clusters import KnownClusters, constrain
 from shade.clustering.links import follow_links, links_of, sort_links
 from shade.clustering.rule import ClusterRule
 from shade.clustering.selection import (
@@ -81,6 +83,8 @@ class Clustering:
         What the data shows.
     settled : bool
         Whether the points are an embedding that has settled on means over neighbours, in which chance reaches farther.
+    known : Known, optional
+        What is known of some rows. The clusters agree with it.
     """
 
     points: FloatArray
@@ -90,6 +94,7 @@ class Clustering:
     links: AnyArray
     shown: Shown
     settled: bool = False
+    known: Known | None = None
 
     @cached_property
     def automatic(self) -> Clustering:
@@ -116,15 +121,41 @@ class Clustering:
     @cached_property
     def flat(self) -> FlatClustering:
         """The clusters."""
+        if (agreeing := self._agreeing) is not None:
+            return agreeing.flat
         if self.rule.n_clusters is not None and self.joins:
             return join_clusters(self.automatic.flat, self.joining_order, self.rule.n_clusters, self.dc_tree)
         return finish(self, self._choose())
 
     @property
+    def pieces(self) -> FlatClustering:
+        """The clusters before some were joined to a wanted number, or because known rows belong together."""
+        if (agreeing := self._agreeing) is not None:
+            return agreeing.pieces
+        return self.automatic.flat if self.joins else self.flat
+
+    @property
+    def known_labels(self) -> IntArray:
+        """For each cluster the known label of its rows; −1 if none is known."""
+        if self.known is None:
+            return np.full(self.flat.n_clusters, -1)
+        return self.known.name_clusters(self.flat.labels, self.flat.n_clusters)
+
+    @cached_property
+    def _agreeing(self) -> KnownClusters | None:
+        """The clusters that agree with what is known; None if nothing is."""
+        if self.known is None:
+            return None
+        free, rule = replace(self, known=None), self.rule
+        # A number or a distance that is wanted decides how fine the clusters are, and the labels do not.
+        order = free.joining_order if rule.n_clusters is None and rule.cut_distance is None else None
+        return constrain(free.flat, self.known, free.structure_tree, self.dc_tree, self.points, order)
+
+    @property
     def joins(self) -> bool:
-        """Whether the wanted number is no larger than the number that is found without it."""
+        """Whether the wanted number is no larger than the number that is found without it, and decides the clusters."""
         wanted = self.rule.n_clusters
-        return wanted is not None and wanted <= self.automatic.flat.n_clusters
+        return self.known is None and wanted is not None and wanted <= self.automatic.flat.n_clusters
 
     @cached_property
     def joining_order(self) -> IntArray:
@@ -141,7 +172,7 @@ class Clustering:
     def of_branches(self) -> bool:
         """Whether the clusters are branches that passed the test of their split, and not of a cut or of the data."""
         rule = self.rule
-        if rule.cut_distance is not None:
+        if rule.cut_distance is not None or self.known is not None:
             return False
         return not self.shown.decides or (rule.n_clusters is not None and not self.joins)
 

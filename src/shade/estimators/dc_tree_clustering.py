@@ -12,12 +12,13 @@ from shade._base.errors import unchanged_on_error
 from shade._base.parallel import tree_device
 from shade._base.ranks import process_group
 from shade._base.validation import check_parameters
+from shade.clustering.known import Known
 from shade.estimators.result_warnings import warn_of_result
 from shade.estimators.row_checks import check_ranks, check_rows
 from shade.estimators.tree_estimator import CLUSTERING_RULES, TreeClusteringMixin
 
 
-class DCTreeClustering(ClusterMixin, TreeClusteringMixin, BaseEstimator):  # type: ignore[misc]
+class DCTreeClustering(TreeClusteringMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]
     """Density-based clustering of given points: the clustering step of SHADE alone.
 
     Builds the density-connectivity tree of the points and reads the most stable clusters with noise off it. Use it
@@ -60,6 +61,8 @@ class DCTreeClustering(ClusterMixin, TreeClusteringMixin, BaseEstimator):  # typ
         Share of its distance range over which each cluster exists.
     exemplar_indices_ : list of ndarray
         For each cluster, rows from its densest parts.
+    known_labels_ : ndarray of shape (n_clusters_,)
+        For each cluster, the known label of its rows; −1 if none is known.
     dc_tree_ : DCTree
     structure_tree_ : StructureTree
     n_clusters_ : int
@@ -96,25 +99,39 @@ class DCTreeClustering(ClusterMixin, TreeClusteringMixin, BaseEstimator):  # typ
         self.n_jobs = n_jobs
         self.device = device
 
-    def fit(self, X: object, y: object = None) -> Self:
+    def fit(self, X: object, y: object = None, *, must_link: object = None, cannot_link: object = None) -> Self:
         """Cluster points.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-        y : ignored
+        y : array-like of shape (n_samples,), optional
+            Known labels of some rows as whole numbers, −1 for rows whose label is unknown. Rows with the same label are
+            in one cluster, rows with different labels in different ones. A `y` without −1 (or NaN) is ignored, because
+            pipelines pass one to each step and nothing would be left to find.
+        must_link, cannot_link : array-like of int of shape (n_pairs, 2), optional
+            Pairs of row numbers that belong to one cluster, and pairs that do not.
 
         Returns
         -------
         DCTreeClustering
             Itself.
+
+        Examples
+        --------
+        >>> from shade import DCTreeClustering
+        >>> X = [[0.0], [0.1], [0.2], [0.3], [5.0], [5.1], [5.2], [5.3]]
+        >>> model = DCTreeClustering(min_samples=2).fit(X, y=[7, -1, 3, -1, -1, -1, -1, 3])
+        >>> model.labels_, model.known_labels_
+        (array([1, 1, 0, 0, 0, 0, 0, 0]), array([3, 7]))
         """
         with unchanged_on_error(self), process_group() as ranks:
             self.check_parameters()
             points = validation.check_points(check_rows(self, X, reset=True))
             validation.check_min_samples(self.min_samples, len(points), 2, "DCTreeClustering")
-            check_ranks(ranks, self.get_params(), points)
-            self._cluster_points(points, ranks)
+            known = Known.from_user(y, must_link, cannot_link, len(points))
+            check_ranks(ranks, {**self.get_params(), "known": known}, points)
+            self._cluster_points(points, ranks, known=known)
         warn_of_result(self.clustering_)
         return self
 

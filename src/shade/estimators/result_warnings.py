@@ -22,8 +22,8 @@ NEXT_SPLITS = (2, 3)
 
 
 def warn_of_result(clustering: Clustering) -> None:
-    """Say why there is one cluster, or fewer than wanted, or much noise, and what changes it."""
-    for message in (_explain_few_clusters(clustering), explain_noise(clustering)):
+    """Say why there is one cluster, or fewer than wanted, or much noise, or an unmet label or pair, and what helps."""
+    for message in (_explain_few_clusters(clustering), explain_noise(clustering), _explain_unmet(clustering)):
         if message:
             warnings.warn(message, ShadeWarning, stacklevel=3)
 
@@ -32,7 +32,7 @@ def _explain_few_clusters(clustering: Clustering) -> str:
     wanted, found = clustering.rule.n_clusters, clustering.flat.n_clusters
     if wanted is None:
         return explain_one_cluster(clustering)
-    if found >= wanted:
+    if found >= wanted or clustering.known is not None:  # which may need another number
         return ""
     return (
         f"{found} instead of {wanted} clusters were found: the tree has no more branches with at least "
@@ -64,6 +64,18 @@ def explain_one_cluster(clustering: Clustering) -> str:
             f"{limit:.2g})"
         )
     return f"Only one cluster was found: {cause}. To divide it all the same, into {parts} rows: recluster(n_clusters=2)"
+
+
+def _explain_unmet(clustering: Clustering) -> str:
+    """How many known labels and pairs the clusters contradict, and why; nothing if none."""
+    unmet = 0 if clustering.known is None else clustering.known.count_unmet(clustering.flat.labels)
+    if not unmet:
+        return ""
+    what = "1 known label or pair is" if unmet == 1 else f"{unmet:,} known labels or pairs are"
+    return (
+        f"{what} not satisfied: rows with equal values are always in one cluster, and some of them have different "
+        "labels or are a cannot-link pair. Correct these labels or pairs, or add a column that tells the rows apart."
+    )
 
 
 def next_splits(clustering: Clustering) -> list[list[int]]:

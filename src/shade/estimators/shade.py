@@ -23,6 +23,7 @@ from shade._base.parallel import resolve_device, tree_device, usual_torch
 from shade._base.ranks import Ranks, process_group
 from shade._base.validation import Choice, Real, Rule, Whole, check_parameters
 from shade.clustering.clustering import read_data
+from shade.clustering.known import Known
 from shade.data.encoding import TableEncoding
 from shade.data.row_sources import RowSource
 from shade.data.standardize import Standardizer, choose_standardization
@@ -62,7 +63,7 @@ RULES: dict[str, Rule] = {
 }
 
 
-class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, TreeClusteringMixin, BaseEstimator):  # type: ignore[misc]
+class SHADE(TreeClusteringMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]
     """Deep density-based clustering.
 
     Trains an autoencoder so that distances in its embedding follow density-connectivity in the data, then reads
@@ -160,6 +161,8 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         Share of its distance range over which each cluster exists.
     exemplar_indices_ : list of ndarray
         For each cluster, rows from its densest parts.
+    known_labels_ : ndarray of shape (n_clusters_,)
+        For each cluster, the known label of its rows; −1 if none is known.
     dc_tree_ : DCTree
         Density-connectivity tree of the embedding.
     structure_tree_ : StructureTree
@@ -265,6 +268,8 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         X: object,
         y: object = None,
         *,
+        must_link: object = None,
+        cannot_link: object = None,
         checkpoint: str | PathLike[str] | None = None,
         checkpoint_minutes: float | None = 10.0,
         checkpoint_epochs: int | None = None,
@@ -279,7 +284,12 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
             ndarray, DataFrame, torch tensor; or what is read as it is needed: a memmap, a zarr array or anything else
             with `shape`, `dtype` and slicing, or the path of a npy or parquet file, a zarr store, or a folder of
             parquet files or images.
-        y : ignored
+        y : array-like of shape (n_samples,), optional
+            Known labels of some rows as whole numbers, −1 for rows whose label is unknown. Rows with the same label are
+            in one cluster, rows with different labels in different ones. A `y` without −1 (or NaN) is ignored, because
+            pipelines pass one to each step and nothing would be left to find.
+        must_link, cannot_link : array-like of int of shape (n_pairs, 2), optional
+            Pairs of row numbers that belong to one cluster, and pairs that do not.
         checkpoint : str or path, optional
             File to which the state of training is saved. It is always complete. Ctrl-C also saves it.
         checkpoint_minutes : float, optional, default=10.0
@@ -301,6 +311,7 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         with usual_torch(), unchanged_on_error(self), process_group() as ranks:
             device = self.check_parameters()
             rows = check_samples(self, X, reset=True)
+            known = Known.from_user(y, must_link, cannot_link, len(rows))
             self.n_networks_ = count_networks(self.n_networks, len(rows))
             job = self._training_job(len(rows), device, ranks)
             plan, self.training_tree_ = plan_training(rows, memory, device, tree=self.tree, job=job)
@@ -311,7 +322,7 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
             chosen = {"training_tree": self.training_tree_, "precision": self.precision_}
             identity = {**self.get_params(), **plan.identity(), **chosen}
             files = {"checkpoint": checkpoint is not None, "resume": resume is True or (bool(resume) and "a file")}
-            check_ranks(ranks, {**identity, **files}, rows)
+            check_ranks(ranks, {**identity, **files, "known": known}, rows)
             seed, checkpoints = begin_training(
                 self.random_state, rows, identity, checkpoint, resume, checkpoint_minutes, checkpoint_epochs, ranks
             )
@@ -333,7 +344,7 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
             self.n_iter_ = len(self.history_)
             self.embedding_ = self._embedder().embed(rows, share=ranks.share_of(len(rows)))
             ranks.gather_shares(self.embedding_)
-            self._cluster_points(self.embedding_.astype(np.float64), ranks, data, settled=self.settled_)
+            self._cluster_points(self.embedding_.astype(np.float64), ranks, data, settled=self.settled_, known=known)
         warn_of_result(self.clustering_)
         return self
 

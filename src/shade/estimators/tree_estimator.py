@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 from os import PathLike
-from typing import TYPE_CHECKING, Literal, Self, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -26,6 +26,7 @@ from shade.clustering.assignment import (
     strengths_of_new_points,
 )
 from shade.clustering.clustering import Clustering, attach, cluster, recluster
+from shade.clustering.known import Known
 from shade.clustering.layers import Layers, find_layers
 from shade.clustering.links import follow_links
 from shade.clustering.memberships import memberships_of
@@ -76,7 +77,13 @@ class TreeClusteringMixin:
     n_clusters_: int
     dc_tree_: DCTree
     structure_tree_: StructureTree
+    known_labels_: IntArray
     _map: tuple[object, PointMap] | None = None  # the points that were mapped, and their map
+
+    def fit_predict(self, X: object, y: object = None, **fitting: Any) -> IntArray:
+        """Fit and return `labels_`; takes what `fit` takes, known labels included."""
+        self.fit(X, y, **fitting)
+        return self.labels_
 
     @overload
     def predict(self, X: object, *, return_probabilities: Literal[False] = False) -> IntArray: ...
@@ -386,6 +393,10 @@ class TreeClusteringMixin:
 
     if TYPE_CHECKING:
 
+        def fit(self, *data: Any, **fitting: Any) -> Self:
+            """Each estimator has its own."""
+            ...
+
         def _points_of(self, X: object) -> Iterable[FloatArray]:
             """Where rows lie among the points of the tree, in one piece or several."""
             ...
@@ -404,7 +415,13 @@ class TreeClusteringMixin:
         return ClusterRule(**{name: getattr(self, name) for name in CLUSTERING_RULES})
 
     def _cluster_points(
-        self, points: FloatArray, ranks: Ranks, data: DataTree | None = None, *, settled: bool = False
+        self,
+        points: FloatArray,
+        ranks: Ranks,
+        data: DataTree | None = None,
+        *,
+        settled: bool = False,
+        known: Known | None = None,
     ) -> None:
         """Cluster points. All ranks build the trees, rank 0 chooses the clusters and sends them to the others.
 
@@ -415,7 +432,7 @@ class TreeClusteringMixin:
             rule = self.rule()
             free = replace(rule, n_clusters=None)  # what the data shows does not depend on the wanted number
             found = cluster(points, free, data=data, settled=settled, n_jobs=self.n_jobs, tree_of=tree_of)
-            found = replace(found, rule=rule)
+            found = replace(found, rule=rule, known=known)
             found.flat  # noqa: B018  # computed now, so that it is sent as well
             return found
 
@@ -435,6 +452,7 @@ class TreeClusteringMixin:
         self.cluster_persistence_ = flat.persistence
         self.exemplar_indices_ = list(flat.exemplars)
         self.n_clusters_ = flat.n_clusters
+        self.known_labels_ = clustering.known_labels
 
     def _attach(self, X: object) -> Attachment:
         return join_attachments([attach(self.clustering_, points, self.n_jobs) for points in self._points_of(X)])

@@ -21,6 +21,7 @@ from shade._base.arrays import AnyArray, BoolArray, FloatArray, part_of
 from shade._base.errors import ModelFileError, told_as
 from shade._kernels.merge_tree import smallest_rows
 from shade.clustering.clustering import Clustering
+from shade.clustering.known import Known, check_pairs
 from shade.clustering.rule import ClusterRule
 from shade.clustering.selection import FlatClustering, find_branches
 from shade.density.dc_tree import DCTree
@@ -45,7 +46,10 @@ CLUSTERING = {
     "labels": np.int64, "strengths": np.float64, "outlier_scores": np.float64, "stability": np.float64,
     "persistence": np.float64, "death": np.float64, "limit": np.float64, "exemplars": np.int64, "outskirts": np.int64,
 }  # fmt: skip
-DIMENSIONS = {"embedding": 2, "links": 2, "probe.embedding": 2}  # of arrays with more than one
+KNOWN = {"known.rows": np.int64, "known.labels": np.int64, "known.must_link": np.int64, "known.cannot_link": np.int64}
+DIMENSIONS = {  # of arrays with more than one
+    "embedding": 2, "links": 2, "probe.embedding": 2, "known.must_link": 2, "known.cannot_link": 2,
+}  # fmt: skip
 DEEP = {
     "standardizer.mean": np.float64, "standardizer.scale": np.float64, "probe.row": np.float64,
     "probe.embedding": np.float32,
@@ -65,6 +69,7 @@ def check_contents(contents: ModelContents) -> None:
         **{f"dc_tree.{name}": kind for name, kind in TREE.items()},
         **{f"clustering.{name}": kind for name, kind in CLUSTERING.items()},
         **(DEEP if deep else {}),
+        **(KNOWN if set(arrays) & set(KNOWN) else {}),
     }
     _require(set(arrays) == set(kinds), f"it holds the arrays {sorted(arrays)!s:.400}, not {sorted(kinds)}")
     for name, kind in kinds.items():
@@ -102,7 +107,9 @@ def check_contents(contents: ModelContents) -> None:
     _require(len(groups) == n and (groups >= -1) & (groups < n), "there are groups that are none")
     _require(int(np.sum(groups >= 0)) >= 2, "there is nothing but background")
     _require(np.bincount(groups[groups >= 0]) > 0, "there are groups without rows")
-    _require(arrays["clustering.labels"][groups < 0] == -1, "there is background in a cluster")
+    known = known_of(arrays)
+    outside_all = groups < 0 if known is None else (groups < 0) & (known.groups < 0)
+    _require(arrays["clustering.labels"][outside_all] == -1, "there is background in a cluster")
     _require((outside >= 0) & (outside < n), "there are rows outside that are no rows")
     _require(np.diff(outside) > 0, "the rows outside are not told in order")
     _require(groups[outside] >= 0, "there is background among the rows outside")
@@ -110,6 +117,21 @@ def check_contents(contents: ModelContents) -> None:
     counts = np.bincount(inside[inside >= 0], minlength=int(groups.max()) + 1)
     _require(counts > 0, "there are groups of rows outside alone")
     _require(len(outside) == 0 or bool(groups.max() > 0), "there are rows outside of no groups")
+
+
+def known_of(arrays: Mapping[str, AnyArray]) -> Known | None:
+    """What the arrays of a file say is known of some rows; None if nothing is."""
+    if "known.rows" not in arrays:
+        return None
+    labels, rows = np.full(len(arrays["embedding"]), -1), arrays["known.rows"]
+    _require(len(rows) == len(arrays["known.labels"]), "there are not as many known labels as rows that have one")
+    _require((rows >= 0) & (rows < len(labels)), "there are known labels of what is no row")
+    _require(np.diff(rows) > 0, "the rows with known labels are not told in order")
+    _require(arrays["known.labels"] >= 0, "there are known labels that are none")
+    labels[rows] = arrays["known.labels"]
+    with told_as(ModelFileError, "What is known of rows in the model file cannot be used", ValueError):
+        pairs = [check_pairs(name, arrays[f"known.{name}"], len(labels)) for name in ("must_link", "cannot_link")]
+        return Known(labels, *pairs)
 
 
 def rule_of(description: Mapping[str, Any], parameters: Mapping[str, Any]) -> ClusterRule:

@@ -17,7 +17,7 @@ from shade.clustering.selection import FlatClustering
 from shade.data.encoding import TableEncoding
 from shade.data.standardize import Standardizer
 from shade.density.dc_tree import DCTree
-from shade.persistence.model_checks import ESTIMATORS, check_clusters, check_contents, check_points, rule_of
+from shade.persistence.model_checks import ESTIMATORS, check_clusters, check_contents, check_points, known_of, rule_of
 from shade.persistence.model_file import ModelContents
 from shade.training.autoencoders import count_entries, has_decoder, outline_network, shape_for_network
 from shade.training.inference import encode_rows
@@ -68,6 +68,14 @@ def contents_of(model: Any, *, decoder: bool = True) -> ModelContents:
         **{f"dc_tree.{name}": value for name, value in clustering.dc_tree.to_arrays().items()},
         **{f"clustering.{name}": value for name, value in clustering.flat.to_arrays().items()},
     }
+    if clustering.known is not None:
+        rows = np.flatnonzero(clustering.known.labels >= 0)
+        arrays |= {
+            "known.rows": rows,
+            "known.labels": clustering.known.labels[rows],
+            "known.must_link": clustering.known.must_link,
+            "known.cannot_link": clustering.known.cannot_link,
+        }
     if networks:
         arrays |= {"standardizer.mean": model.standardizer_.mean, "standardizer.scale": model.standardizer_.scale}
         # A made-up row, by which and by others made of it a loaded model shows that it embeds as the saved one did.
@@ -131,6 +139,7 @@ def restore(model: Any, contents: ModelContents) -> None:
         arrays["links"],
         Shown(arrays["groups"], outside, description["of_data"]),
         description["settled"],
+        known_of(arrays),
     )
     check_points(clustering)
     check_clusters(clustering, FlatClustering.from_arrays(part_of(arrays, "clustering.")))
