@@ -56,8 +56,11 @@ class ClusterTable:
     def __post_init__(self) -> None:
         self.position = np.argsort(self.tree.order)
 
-    def add(self, clustering: FlatClustering) -> dict[str, Any]:
-        """A clustering as the page reads it: the numbers of its clusters, and the labels of rows in no branch."""
+    def add(self, clustering: FlatClustering, *, scattered: bool = False) -> dict[str, Any]:
+        """A clustering as the page reads it: the numbers of its clusters, and the labels of rows in no branch.
+
+        Clusters that known labels have divided are `scattered`: their rows need not be those of a branch.
+        """
         codes, labels = clustering.branch_labels[self.tree.order], clustering.labels[self.tree.order]
         merges, everything = self.tree.merges, np.ones(len(codes), np.bool_)
         numbers, outside = [], codes < 0
@@ -68,12 +71,14 @@ class ClusterTable:
             node = merges.covering_node(*key)
             if merges.size[node] != len(rows):  # some of its branch are noise
                 key, outside = (int(merges.start[node]), int(merges.stop[node])), everything
-                if np.any((codes[slice(*key)] != label) & (codes[slice(*key)] >= 0)):
+                if not scattered and np.any((codes[slice(*key)] != label) & (codes[slice(*key)] >= 0)):
                     raise ValueError("The clusters of this model are not branches of its tree: was it altered?")
-            place = *key, clustering.death[label], clustering.limit[label]
+            place = *key, clustering.death[label], clustering.limit[label], *([label] if scattered else [])
             if place not in self.places:
                 described = self._describe(clustering, label, key)
-                self._keep(place, described, clustering.exemplars[label], self.tree.order[slice(*key)])
+                own = self.tree.order[slice(*key)]
+                rows_of = np.flatnonzero(clustering.labels == label) if scattered else own
+                self._keep(place, described, clustering.exemplars[label], rows_of)
             numbers.append(self.places[place])
         return {"clusters": numbers, **_pack_outside(labels[outside], clustering.n_clusters)}
 
@@ -146,7 +151,8 @@ def gather_contents(model: TreeClusteringMixin, samples: KnownSamples, views: Se
     most = min(available, max(MOST_NUMBERS, min(model.n_clusters_ + 10, MOST_COLOURS)))
     clusters = ClusterTable(tree)
     fitted, own = model.clustering_, replace(model.clustering_.rule, n_clusters=None, cut_distance=None)
-    free = fitted if fitted.rule == own else replace(fitted, rule=own)
+    # Other numbers of clusters are shown without what is known.
+    free = fitted if fitted.rule == own and fitted.known is None else replace(fitted, rule=own, known=None)
     found = _add(free, clusters)
     if fitted is free or fitted.joins:
         as_fitted = clusters.add_joined(found["clusters"], free.flat, fitted.flat)
@@ -270,7 +276,7 @@ def _thumbnails(images: AnyArray, clusters: ClusterTable, order: IntArray) -> di
 
 
 def _add(clustering: Clustering, clusters: ClusterTable) -> dict[str, Any]:
-    added = clusters.add(clustering.flat)
+    added = clusters.add(clustering.flat, scattered=clustering.known is not None)
     if not clustering.of_branches:
         tree = clustering.structure_tree
         added["leaving"] = pack(np.maximum(tree.size_branches.leaving, tree.floor), np.float32)
