@@ -262,3 +262,33 @@ def test_without_a_seed_one_is_drawn_and_repeats_the_fit(table: Path, tmp_path: 
     assert two.exit_code == 0, two.output
     assert json.loads((tmp_path / "two" / "summary.json").read_text())["seed"] == seeds[0]
     assert "report.html" in {path.name for path in (tmp_path / "two").iterdir()}
+
+
+def test_known_labels_name_clusters_and_empty_cells_are_unknown(table: Path, tmp_path: Path) -> None:
+    frame = pd.read_csv(table).drop(columns=["city", "age"])
+    truth = frame["segment"].map({0: "old", 1: "old", 2: "new"})
+    frame["segment"] = truth.where(np.arange(120) % 8 == 0)
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    named = ["--id", "customer", "--label", "segment", *QUICK]
+    result = run("fit", tmp_path / "rows.csv", "-o", tmp_path / "out", "--known-labels", *named)
+    assert result.exit_code == 0, result.output
+    rows = rows_of((tmp_path / "out" / "labels.csv").read_text())
+    assert all(row["known_label"] == truth[number] for number, row in enumerate(rows) if number % 8 == 0)
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert summary["known_labels"]["rows"] == 15
+    assert set(summary["known_labels"]["clusters"]) - {""} == {"old", "new"}
+    assert "agreement" not in summary["data"]
+    assert "known labels    0: " in result.stdout
+
+
+def test_known_labels_need_rows_with_and_without_a_label(table: Path, tmp_path: Path) -> None:
+    read = ["--drop-non-numeric", "--missing", "mean", "-o", tmp_path / "out", "--known-labels", *QUICK]
+    nowhere = run("fit", table, *read)
+    assert nowhere.exit_code == 2
+    assert "--known-labels needs the column that holds the labels. Add --label COLUMN." in nowhere.stderr
+    whole = run("fit", table, *read, "--label", "segment")
+    assert whole.exit_code == 2
+    assert (
+        "Every row has a label, and --known-labels needs rows with a label and rows with an empty cell" in whole.stderr
+    )
+    assert not (tmp_path / "out").exists()

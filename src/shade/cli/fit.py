@@ -26,6 +26,7 @@ from shade._base.errors import (
 from shade._base.memory import format_memory, parse_memory
 from shade.cli.arguments import DataArgument, FolderOption, JsonOption, OverwriteOption, QuietOption
 from shade.cli.exit_codes import UsageError
+from shade.cli.known import names_of_clusters, read_known
 from shade.cli.messages import Messages
 from shade.cli.options import DATA, FITTING, MODEL, in_commands, in_options, with_options
 from shade.cli.output import new_folder, writing
@@ -43,6 +44,14 @@ def fit(
     overwrite: OverwriteOption = False,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on from the checkpoint that an interrupted fit of the same data left.")
+    ] = False,
+    known_labels: Annotated[
+        bool,
+        typer.Option(
+            "--known-labels",
+            help="Let the clusters agree with the labels in the --label column. Rows with an empty cell have no known "
+            "label.",
+        ),
     ] = False,
     with_data: Annotated[
         bool, typer.Option("--with-data", help="Add the columns of the data, and its labels, to labels.csv.")
@@ -69,20 +78,27 @@ def fit(
         samples = read_and_tell(data, {**DATA.take(options), "memory": memory}, messages)
         if with_data and not (samples.in_memory and len(samples.shape) == 2):
             raise UsageError("--with-data is for tables that are read whole. Leave it out for this data.")
+        known, names = read_known(samples) if known_labels else (None, [])
         started = time.perf_counter()
-        model = _train(samples, MODEL.take(options), fitting, messages)
+        model = _train(samples, MODEL.take(options), {**fitting, "y": known}, messages)
         seconds = round(time.perf_counter() - started, 3)
         if samples.encoding is not None:
             model.table_encoding_ = samples.encoding
         if folder is None:
             return
-        summary = _summarise(model, samples, seconds)
+        summary = _summarise(model, samples if known is None else replace(samples, labels=None), seconds)
+        if known is not None:
+            summary["known_labels"] = {"rows": int((known >= 0).sum()), "clusters": names_of_clusters(model, names)}
+
+        import numpy as np
 
         from shade.cli.deciding import explain_followed_columns
         from shade.cli.results import labels_table, show_results, write_results
 
         with writing(output):
             labels = labels_table(model, samples.ids, samples if with_data else None, options["label"])
+            if known is not None:
+                labels |= {"known_label": np.array([*summary["known_labels"]["clusters"], ""])[model.labels_]}
             shown = None if no_data else _for_report(samples, memory, messages)
             write_results(model, folder, labels, summary, shown, messages)
     checkpoint.unlink(missing_ok=True)

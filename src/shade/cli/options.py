@@ -63,8 +63,10 @@ RESEARCH = "Research"  # the panel of "Other Parameters"
 
 # Functions cannot be given on a command line; how much is shown is told by --quiet.
 MODEL = Source("shade.estimators.shade", "SHADE", "Model", ("callbacks", "verbose"))
-# The checkpoint lies beside the results, and --resume goes on from it.
-FITTING = Source("shade.estimators.shade", "SHADE.fit", "Model", ("X", "y", "checkpoint", "resume"))
+# The checkpoint lies beside the results, and --resume goes on from it. Labels come with --known-labels.
+FITTING = Source(
+    "shade.estimators.shade", "SHADE.fit", "Model", ("X", "y", "must_link", "cannot_link", "checkpoint", "resume")
+)
 # The columns of a model, and how it encodes them, are its own, and the memory is that of the fit.
 DATA = Source("shade.data.readers", "read_samples", "Data", ("path", "columns", "table", "memory"))
 

@@ -112,6 +112,9 @@ def show_results(summary: dict[str, Any], output: Path | None, *, as_json: bool)
     if agreement is not None and agreement["adjusted_rand"] is not None:
         without = f"{agreement['adjusted_rand']:.3f} without noise"
         typer.echo(f"ARI with label  {without}, {agreement['adjusted_rand_assigned']:.3f} with noise assigned")
+    if (known := summary.get("known_labels")) is not None:
+        named = [f"{label}: {printable(name)}" for label, name in enumerate(known["clusters"]) if name]
+        typer.echo(f"known labels    {', '.join(named[:12])}{', …' if len(named) > 12 else ''}")
     if "seconds" in summary:
         typer.echo(f"time            {summary['seconds']:.1f} s")
     if output is not None:
