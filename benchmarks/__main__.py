@@ -10,6 +10,7 @@ from benchmarks import (
     device,
     embedded_points,
     fit,
+    known_labels,
     layout,
     out_of_core,
     packaged,
@@ -33,6 +34,7 @@ LARGE = {
     "settled_chance": settled_chance.run,
     "out_of_core": out_of_core.run,
     "embedded_points": embedded_points.run,
+    "known_labels": known_labels.run,
     "layout": layout.run,
     "packaged": packaged.run,
 }

@@ -84,6 +84,13 @@ def test_a_pipeline(run: Any) -> None:
     assert list(scope["embedding"].fit_transform(scope["wine"]).columns[:2]) == ["shade0", "shade1"]
 
 
+def test_some_labels_are_known(run: Any) -> None:
+    scope = run("known_labels")
+    rows, model = scope["rows"], scope["model"]
+    assert np.array_equal(model.known_labels_[model.labels_[rows]], scope["y"][rows])
+    assert scope["pairs"].labels_[0] == scope["pairs"].labels_[10] != scope["pairs"].labels_[1]
+
+
 def test_serving_with_onnx_runtime(run: Any) -> None:
     for package in ("onnx", "onnxscript", "onnxruntime"):
         pytest.importorskip(package, reason="needs onnx, onnxscript (the onnx extra) and onnxruntime")
