@@ -16,6 +16,7 @@ from shade.clustering.joining import join_clusters, joining_order
 from shade.clustering.known import Known
 from shade.clustering.known_clusters import KnownClusters, constrain
 from shade.clustering.links import follow_links, links_of, sort_links
+from shade.clustering.numbering import renumber
 from shade.clustering.rule import ClusterRule
 from shade.clustering.selection import (
     FlatClustering,
@@ -85,6 +86,8 @@ class Clustering:
         Whether the points are an embedding that has settled on means over neighbours, in which chance reaches farther.
     known : Known, optional
         What is known of some rows. The clusters agree with it.
+    numbers : ndarray of shape (n_clusters,), optional
+        The number of each cluster, the largest first, where they keep the numbers that they had with fewer points.
     """
 
     points: FloatArray
@@ -95,16 +98,17 @@ class Clustering:
     shown: Shown
     settled: bool = False
     known: Known | None = None
+    numbers: IntArray | None = None
 
     @cached_property
     def automatic(self) -> Clustering:
         """The same without a wanted number of clusters."""
         rule = self.rule
-        return self if rule.n_clusters is None else replace(self, rule=replace(rule, n_clusters=None))
+        return self if rule.n_clusters is None else replace(self, rule=replace(rule, n_clusters=None), numbers=None)
 
     def with_number(self, n_clusters: int) -> Clustering:
         """The same with a wanted number of clusters."""
-        return replace(self, rule=replace(self.rule, n_clusters=n_clusters, cut_distance=None))
+        return replace(self, rule=replace(self.rule, n_clusters=n_clusters, cut_distance=None), numbers=None)
 
     @cached_property
     def structure_tree(self) -> StructureTree:
@@ -121,6 +125,11 @@ class Clustering:
     @cached_property
     def flat(self) -> FlatClustering:
         """The clusters."""
+        return self._by_size if self.numbers is None else renumber(self._by_size, self.numbers)
+
+    @cached_property
+    def _by_size(self) -> FlatClustering:
+        """The clusters, numbered from the largest on."""
         if (agreeing := self._agreeing) is not None:
             return agreeing.flat
         if self.rule.n_clusters is not None and self.joins:
@@ -146,7 +155,7 @@ class Clustering:
         """The clusters that agree with what is known; None if nothing is."""
         if self.known is None:
             return None
-        free, rule = replace(self, known=None), self.rule
+        free, rule = replace(self, known=None, numbers=None), self.rule
         # A number or a distance that is wanted decides how fine the clusters are, and the labels do not.
         order = free.joining_order if rule.n_clusters is None and rule.cut_distance is None else None
         return constrain(free.flat, self.known, free.structure_tree, self.dc_tree, self.points, order)
@@ -368,12 +377,13 @@ def recluster(
     check_min_samples(rule.min_samples, len(clustering.points), 2, "recluster")
     shown, links = _join_small_groups(clustering, rule), clustering.links
     if rule.min_samples == clustering.rule.min_samples and shown is clustering.shown:
-        return replace(clustering, rule=rule)
+        return replace(clustering, rule=rule, numbers=None)
     tree_of = tree_of or partial(tree_of_rows, clustering.points, rule.min_samples, n_jobs=n_jobs, device=device)
     spanning = grouped_spanning_tree(tree_of, shown.groups)
     if len(links) < len(clustering.points):  # they are those of this tree alone, not of the data's as well
         links = links_of(spanning)
-    return replace(clustering, rule=rule, dc_tree=DCTree.from_spanning_tree(spanning), links=links, shown=shown)
+    tree = DCTree.from_spanning_tree(spanning)
+    return replace(clustering, rule=rule, dc_tree=tree, links=links, shown=shown, numbers=None)
 
 
 def _join_small_groups(clustering: Clustering, rule: ClusterRule) -> Shown:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
 
@@ -52,6 +52,10 @@ class Known:
         if (labels < 0).all() and not any(map(len, pairs)):
             return None
         return cls(labels, *pairs)
+
+    def with_unknown(self, n_rows: int) -> Known:
+        """The same with so many more rows of which nothing is known."""
+        return replace(self, labels=np.append(self.labels, np.full(n_rows, -1)))
 
     @cached_property
     def groups(self) -> IntArray:

@@ -102,7 +102,10 @@ def find_layers(clustering: Clustering) -> Layers:
         order = joining_order(flat, base.links, base.dc_tree, tree.floor)
         numbers = _stable_numbers(_information_by_number(base, order, tree))
         counts = sorted({*numbers, chosen, flat.n_clusters})
-        found = [join_clusters(flat, order, number, base.dc_tree) for number in counts]
+        found = [
+            clustering.flat if number == chosen else join_clusters(flat, order, number, base.dc_tree)
+            for number in counts
+        ]
     for value in (tree.stability, (tree.n_leaves == 1).astype(np.float64)):
         finer = _divide(base, found[-1], tree, value)
         if finer is not None:

@@ -19,6 +19,7 @@ from shade.clustering.clustering import Clustering
 MUCH_NOISE = 0.5
 LONELY_COLUMNS = 0.1  # fraction of the columns in which one row far out is worth a warning
 NEXT_SPLITS = (2, 3)
+MOST_UNUSUAL = 0.5  # fraction of new rows that may be unlike those that were fitted
 
 
 def warn_of_result(clustering: Clustering) -> None:
@@ -130,6 +131,20 @@ def _connecting_distance(clustering: Clustering) -> str:
     found = [f"{value:.3g}" for value in np.quantile(reachability[np.isfinite(reachability)], (0.5, 0.7, 0.9, 1.0))]
     cuts = (replace(clustering, rule=replace(clustering.rule, cut_distance=float(text))) for text in found)
     return next((text for text, cut in zip(found, cuts, strict=True) if _share_of_noise(cut) <= MUCH_NOISE), found[-1])
+
+
+def warn_of_misfit(far_away: float, badly_embedded: float) -> None:
+    """Warn if most of some new rows are unlike 95 % of those that were fitted."""
+    bad = "do not fit the new rows", "are reconstructed with a larger error"
+    far = "place the new rows far outside", "are farther from their neighbours"
+    for share, (what, why) in ((badly_embedded, bad), (far_away, far)):
+        if share > MOST_UNUSUAL:
+            message = (
+                f"The networks {what}: {share:.0%} of them {why} than 95% of the rows before. "
+                "If there will be more rows of this kind, fit all rows again."
+            )
+            warnings.warn(message, ShadeWarning, stacklevel=3)
+            return
 
 
 def warn_of_lonely_rows(lonely: IntArray, names: Sequence[str]) -> None:

@@ -23,6 +23,7 @@ from shade._base.parallel import resolve_device, tree_device, usual_torch
 from shade._base.ranks import Ranks, process_group
 from shade._base.validation import Choice, Real, Rule, Whole, check_parameters
 from shade.clustering.clustering import read_data
+from shade.clustering.growing import USUAL
 from shade.clustering.known import Known
 from shade.data.encoding import TableEncoding
 from shade.data.row_sources import RowSource
@@ -30,7 +31,7 @@ from shade.data.standardize import Standardizer, choose_standardization
 from shade.density.data_tree import DataTree
 from shade.density.neighbours import find_neighbours
 from shade.density.spanning_tree import minimum_spanning_tree
-from shade.estimators.result_warnings import warn_of_lonely_rows, warn_of_result
+from shade.estimators.result_warnings import warn_of_lonely_rows, warn_of_misfit, warn_of_result
 from shade.estimators.row_checks import check_ranks, check_samples
 from shade.estimators.tree_estimator import CLUSTERING_RULES, TreeClusteringMixin
 from shade.training.autoencoders import check_network, has_decoder, shape_for_network
@@ -185,6 +186,8 @@ class SHADE(TreeClusteringMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         The seed that was used; with `random_state=seed_` the same fit can be repeated.
     history_ : list of dict
         Losses and seconds of each epoch; with an ensemble also the number of the network.
+    reconstruction_limit_ : float
+        Squared error of the reconstruction that 95 % of the rows stay below, per standardised feature.
     n_clusters_ : int
     n_iter_ : int
         Epochs that were run, over all networks.
@@ -204,6 +207,7 @@ class SHADE(TreeClusteringMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
     sample_shape_: tuple[int, ...]
     standardizer_: Standardizer
     networks_: list[nn.Module]
+    reconstruction_limit_: float | None  # files of earlier versions have none
     table_encoding_: TableEncoding  # only where the command line read the data from a table
 
     def __init__(
@@ -344,8 +348,48 @@ class SHADE(TreeClusteringMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
             self.n_iter_ = len(self.history_)
             self.embedding_ = self._embedder().embed(rows, share=ranks.share_of(len(rows)))
             ranks.gather_shares(self.embedding_)
+            self.reconstruction_limit_ = float(np.quantile(self._embedder().errors(rows), USUAL))
             self._cluster_points(self.embedding_.astype(np.float64), ranks, data, settled=self.settled_, known=known)
         warn_of_result(self.clustering_)
+        return self
+
+    def update(self, X: object) -> Self:
+        """Add new rows to those that were clustered, without training.
+
+        The networks embed the new rows, and all rows are clustered again, by the same rule. New clusters may appear.
+        Clusters that go on keep their numbers, so 0 need not be the largest. If a cluster disappears, the last number
+        moves into the gap. The background of the data is not searched again: a new row belongs to it if the row that it
+        reaches first does. A warning says if the networks do not fit the new rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or images or data to be read as in `fit`
+            New rows only. They come after the rows that were clustered before, in all attributes.
+
+        Returns
+        -------
+        SHADE
+            Itself, changed.
+
+        Examples
+        --------
+        >>> from shade import SHADE
+        >>> from shade.data import make_three_clusters
+        >>> X, _ = make_three_clusters(600, random_state=0)
+        >>> model = SHADE(embedding_size=2, n_networks=1, epochs=5, random_state=0).fit(X[:500])
+        >>> model.update(X[500:]).labels_.shape
+        (600,)
+        """
+        check_is_fitted(self)
+        with unchanged_on_error(self):
+            rows, embedder = check_samples(self, X, reset=False), self._embedder()
+            added = embedder.embed(rows)
+            far_away = self._grow(added.astype(np.float64))
+            self.embedding_ = np.concatenate([self.embedding_, added])
+            badly = 0.0
+            if self.reconstruction_limit_ is not None and all(map(has_decoder, self.networks_)):
+                badly = float(np.mean(embedder.errors(rows) > self.reconstruction_limit_))
+        warn_of_misfit(far_away, badly)
         return self
 
     def transform(self, X: object, *, out: str | PathLike[str] | None = None) -> SingleArray:

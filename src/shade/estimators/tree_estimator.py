@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from shade._base.arrays import FloatArray, IntArray, SingleArray
+from shade._base.errors import unchanged_on_error
 from shade._base.extras import need
 from shade._base.parallel import tree_device
 from shade._base.ranks import Ranks
@@ -26,6 +27,7 @@ from shade.clustering.assignment import (
     strengths_of_new_points,
 )
 from shade.clustering.clustering import Clustering, attach, cluster, recluster
+from shade.clustering.growing import grow, share_far_away
 from shade.clustering.known import Known
 from shade.clustering.layers import Layers, find_layers
 from shade.clustering.links import follow_links
@@ -289,6 +291,36 @@ class TreeClusteringMixin:
         warn_of_result(found)
         return other
 
+    def update(self, X: object) -> Self:
+        """Add new rows to those that were clustered, without training.
+
+        All rows are clustered again, by the same rule. New clusters may appear. Clusters that go on keep their numbers,
+        so 0 need not be the largest. If a cluster disappears, the last number moves into the gap.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            New rows only. They come after the rows that were clustered before, in all attributes.
+
+        Returns
+        -------
+        estimator
+            Itself, changed.
+
+        Examples
+        --------
+        >>> from shade import DCTreeClustering
+        >>> model = DCTreeClustering(min_samples=2, selection="branches", min_cluster_size=3)
+        >>> model.fit([[0.0], [1.0], [2.0], [20.0], [21.0], [22.0], [23.0]]).labels_
+        array([1, 1, 1, 0, 0, 0, 0])
+        >>> model.update([[3.0], [-1.0], [60.0], [61.0], [62.0]]).labels_
+        array([1, 1, 1, 0, 0, 0, 0, 1, 1, 2, 2, 2])
+        """
+        check_is_fitted(self)
+        with unchanged_on_error(self):
+            self._grow(np.concatenate(list(self._points_of(X))))
+        return self
+
     def layers(self) -> Layers:
         """A few nested clusterings of the same rows, from coarse to fine; `labels_` is one of them.
 
@@ -439,6 +471,13 @@ class TreeClusteringMixin:
         where = tree_device(self.device)
         tree_of = partial(tree_of_rows, points, self.min_samples, n_jobs=self.n_jobs, device=where, ranks=ranks)
         self.set_clustering(ranks.lead(choose, tree_of))
+
+    def _grow(self, points: FloatArray) -> float:
+        """Add new points; returns the share of them that is far from those before."""
+        before, device = self.clustering_, tree_device(self.device)
+        attachment = attach(before, points, self.n_jobs)
+        self.set_clustering(grow(before, points, attachment, self.n_jobs, device))
+        return share_far_away(before, attachment)
 
     def set_clustering(self, clustering: Clustering) -> None:
         """Take over a clustering of the points of this estimator: all attributes follow it."""

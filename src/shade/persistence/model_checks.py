@@ -17,7 +17,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import cdist
 
-from shade._base.arrays import AnyArray, BoolArray, FloatArray, part_of
+from shade._base.arrays import AnyArray, BoolArray, FloatArray, IntArray, part_of
 from shade._base.errors import ModelFileError, told_as
 from shade._kernels.merge_tree import smallest_rows
 from shade.clustering.clustering import Clustering
@@ -70,6 +70,7 @@ def check_contents(contents: ModelContents) -> None:
         **{f"clustering.{name}": kind for name, kind in CLUSTERING.items()},
         **(DEEP if deep else {}),
         **(KNOWN if set(arrays) & set(KNOWN) else {}),
+        **({"numbers": np.int64} if "numbers" in arrays else {}),
     }
     _require(set(arrays) == set(kinds), f"it holds the arrays {sorted(arrays)!s:.400}, not {sorted(kinds)}")
     for name, kind in kinds.items():
@@ -92,9 +93,11 @@ def check_contents(contents: ModelContents) -> None:
         _require(features == columns and not contents.tensors, f"it has {columns} columns, not {features}")
     _check_tree(part_of(arrays, "dc_tree."), n)
     _check_clustering(part_of(arrays, "clustering."), n)
+    if "numbers" in arrays:
+        _check_numbers(arrays["numbers"], len(arrays["clustering.limit"]))
     links, groups, outside = arrays["links"], arrays["groups"], arrays["outside"]
-    trees = (1,) if not deep else (1, 2)  # of the points and of the data
-    whole = links.shape[1] == 2 and len(links) in [number * (n - 1) for number in trees]
+    most = 2 * (n - 1) if deep else n - 1  # of the tree of the points, and of that of the data or some of it
+    whole = links.shape[1] == 2 and n - 1 <= len(links) <= most
     _require(whole, f"the links have shape {links.shape}")
     _require((links >= 0) & (links < n), "there are links to what is no row")
     if len(links) < n:  # of the points alone, so they are what the tree merges along
@@ -269,6 +272,9 @@ def _check_description(description: Mapping[str, Any]) -> None:
     _require(description.get("precision", precisions[-1]) in precisions, "the precision of training is none")
     seed = description.get("seed")
     _require(seed is None or (type(seed) is int and seed >= 0), "the seed is no whole number")
+    limit: Any = description.get("reconstruction_limit")
+    right = limit is None or (deep and type(limit) in (int, float) and 0.0 <= limit < math.inf)
+    _require(right, "the limit of reconstruction is no number")
     settled = description.get("settled")
     _require(type(settled) is bool and (deep or not settled), "it does not say whether the embedding has settled")
     _require(type(description.get("of_data")) is bool, "it does not say whether the clusters are those of the data")
@@ -326,6 +332,10 @@ def _check_clustering(clustering: dict[str, AnyArray], n: int) -> None:
         _require(len(rows) <= n and np.bincount(rows, minlength=n) <= 1, f"there are {name} that are told twice")
     inside = np.delete(labels, outskirts)
     _require(np.bincount(inside[inside >= 0], minlength=k) > 0, "there are clusters of outskirts alone")
+
+
+def _check_numbers(numbers: IntArray, n_clusters: int) -> None:
+    _require(np.array_equal(np.sort(numbers), np.arange(n_clusters)), "the numbers of the clusters are none")
 
 
 def _require(right: bool | BoolArray, problem: str) -> None:

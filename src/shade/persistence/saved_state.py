@@ -46,6 +46,7 @@ def contents_of(model: Any, *, decoder: bool = True) -> ModelContents:
         "settled": clustering.settled,
         "of_data": clustering.shown.decides,
         "seed": getattr(model, "seed_", None),
+        "reconstruction_limit": getattr(model, "reconstruction_limit_", None),
         "decoder": decoder and all(map(has_decoder, networks)),
         "history": getattr(model, "history_", []),
         "feature_names": list(getattr(model, "feature_names_in_", [])),
@@ -68,6 +69,8 @@ def contents_of(model: Any, *, decoder: bool = True) -> ModelContents:
         **{f"dc_tree.{name}": value for name, value in clustering.dc_tree.to_arrays().items()},
         **{f"clustering.{name}": value for name, value in clustering.flat.to_arrays().items()},
     }
+    if clustering.numbers is not None:
+        arrays["numbers"] = clustering.numbers
     if clustering.known is not None:
         rows = np.flatnonzero(clustering.known.labels >= 0)
         arrays |= {
@@ -140,6 +143,7 @@ def restore(model: Any, contents: ModelContents) -> None:
         Shown(arrays["groups"], outside, description["of_data"]),
         description["settled"],
         known_of(arrays),
+        arrays.get("numbers"),
     )
     check_points(clustering)
     check_clusters(clustering, FlatClustering.from_arrays(part_of(arrays, "clustering.")))
@@ -155,6 +159,7 @@ def _restore_embedding(model: Any, contents: ModelContents) -> None:
     model.precision_ = description.get("precision", "float32")  # files of earlier versions do not say it
     model.settled_ = description["settled"]
     model.seed_ = description.get("seed")  # files of earlier versions have none
+    model.reconstruction_limit_ = description.get("reconstruction_limit")
     model.history_ = description["history"]
     model.n_iter_ = len(model.history_)
     model.embedding_ = arrays["embedding"]

@@ -20,6 +20,7 @@ from shade.training import decode_rows, encode_rows
 
 ENTRIES_AT_A_TIME = 1 << 22
 POINTS_AT_A_TIME = 1 << 18
+SAMPLED = 1000  # rows whose reconstruction is looked at
 
 
 @dataclass(frozen=True)
@@ -55,12 +56,25 @@ class Embedder:
 
     def decode(self, points: SingleArray) -> FloatArray:
         """Embedded rows in the unit of the data, one row each; networks are averaged."""
+        return self.standardizer.undo(self._decode(points))
+
+    def errors(self, rows: Any) -> FloatArray:
+        """How badly rows are reconstructed, a sample of many: the mean squared error of their standardised features."""
+        sampled = min(SAMPLED, max(1, ENTRIES_AT_A_TIME // max(1, rows.shape[1])))
+        step = max(1, len(rows) // sampled)
+        some = rows[:] if step == 1 else np.concatenate([rows[at : at + 1] for at in range(0, len(rows), step)])
+        errors: FloatArray = np.square(self._decode(self.embed(some)) - self.standardizer.apply(some)).mean(axis=1)
+        return errors
+
+    def _decode(self, points: SingleArray) -> FloatArray:
+        """Embedded rows as standardised features; networks are averaged."""
         parts = np.split(points, len(self.networks), axis=1)
         decoded = [
             decode_rows(network, torch.from_numpy(np.ascontiguousarray(part)), self.device).flatten(1).numpy()
             for network, part in zip(self.networks, parts, strict=True)
         ]
-        return self.standardizer.undo(np.mean(np.asarray(decoded, np.float64), axis=0))
+        mean: FloatArray = np.mean(np.asarray(decoded, np.float64), axis=0)
+        return mean
 
     def blocks(self, rows: Any, first: int, last: int) -> Iterator[SingleArray]:
         """The embedding of some rows as it comes."""

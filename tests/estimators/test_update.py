@@ -1,0 +1,209 @@
+"""Growing data: an updated model is the one that a fit of all rows gives, and clusters keep their numbers."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import shade
+from shade import SHADE, DCTreeClustering
+from shade._base.errors import ModelFileError, ShadeWarning
+from shade.clustering.numbering import keep_numbers
+from shade.persistence.model_file import ModelContents, read_model_file, write_model_file
+from tests.clustering.test_known import unmet
+from tests.estimators.test_shade import QUICK, blobs
+from tests.oracles import draw_groups, draw_points, partition_of
+
+RULES: tuple[dict[str, Any], ...] = (
+    {},
+    {"between_noise": True},
+    {"selection": "branches", "background_noise": False},
+    {"min_cluster_size": 15},
+    {"n_clusters": 2},
+)
+
+
+@pytest.fixture(autouse=True)
+def few_clusters_may_be_found() -> Iterator[None]:
+    """Small random sets may have fewer clusters than wanted, which warns."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings(
+            "ignore", ".* instead of . clusters were found|Only one cluster|.* of the rows are noise"
+        )
+        yield
+
+
+def same_but_for_numbers(one: Any, other: Any, what: str) -> None:
+    assert partition_of(one.labels_) == partition_of(other.labels_), what
+    for name in ("probabilities_", "outlier_scores_"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=f"{what} {name}")
+    np.testing.assert_array_equal(np.sort(one.cluster_persistence_), np.sort(other.cluster_persistence_), err_msg=what)
+    number = dict(zip(other.labels_.tolist(), one.labels_.tolist(), strict=True))
+    for label, rows in enumerate(other.exemplar_indices_):
+        np.testing.assert_array_equal(one.exemplar_indices_[number[label]], rows, err_msg=what)
+
+
+def test_an_updated_model_is_that_of_all_rows_up_to_the_numbers() -> None:
+    for seed in range(100):
+        X = draw_groups(seed, 120, 3) if seed % 3 else draw_points(seed, 60, 90).astype(np.float64)
+        first, second = len(X) // 2, 3 * len(X) // 4
+        rule = RULES[seed % len(RULES)]
+        model = DCTreeClustering(min_samples=3, **rule).fit(X[:first])
+        assert model.update(X[first:second]).update(X[second:]) is model
+        whole = DCTreeClustering(min_samples=3, **rule).fit(X)
+        same_but_for_numbers(model, whole, f"{seed=} {rule}")
+        np.testing.assert_array_equal(model.predict(X), model.labels_, err_msg=f"{seed=}")
+        new = X[:10] + 0.01
+        np.testing.assert_array_equal(np.isin(model.predict(new), [-1]), np.isin(whole.predict(new), [-1]))
+
+
+def test_clusters_keep_their_numbers_and_new_ones_come_after_them() -> None:
+    random = np.random.default_rng(0)
+    places = {0: 40, 20: 70, 40: 100}
+    X = np.concatenate([random.normal(place, 1.0, (size, 3)) for place, size in places.items()])
+    model = DCTreeClustering().fit(X)
+    assert model.labels_[[0, 50, 150]].tolist() == [2, 1, 0]
+    before = model.labels_.copy()
+    model.update(np.concatenate([random.normal(0, 1.0, (200, 3)), random.normal(80, 1.0, (90, 3))]))
+    np.testing.assert_array_equal(model.labels_[: len(X)], before)
+    assert set(model.labels_[len(X) : len(X) + 200]) == {2}
+    assert set(model.labels_[len(X) + 200 :]) == {3}
+    assert model.recluster().labels_[0] == 0  # numbered by size again
+
+
+def test_as_many_rows_as_possible_keep_their_number_by_brute_force() -> None:
+    from itertools import permutations
+
+    random = np.random.default_rng(1)
+    for _ in range(100):
+        n_before, k = random.integers(1, 5, 2)
+        old = DCTreeClustering(min_samples=2).fit(np.arange(6.0)[:, None]).clustering_.flat
+        labels = np.append(np.arange(n_before), random.integers(-1, n_before, 12))
+        before = type(old)(**{**vars(old), "labels": labels, "limit": np.zeros(n_before)})
+        after = np.append(random.integers(-1, k, len(labels)), np.arange(k))
+        numbers = keep_numbers(before, after)
+        assert sorted(numbers) == list(range(k))
+
+        def kept(numbers: Any, labels: np.ndarray = labels, after: np.ndarray = after) -> int:
+            new = np.append(numbers, -1)[after[: len(labels)]]
+            return int(np.sum((new == labels) & (labels >= 0)))
+
+        best = max(kept(np.array(order)) for order in permutations(range(k)))
+        lost = max(0, int(n_before) - int(k))  # a number beyond the last one cannot be kept
+        assert kept(numbers) == best or lost
+
+
+def test_the_last_number_moves_into_the_gap_of_a_cluster_that_is_gone() -> None:
+    three = DCTreeClustering(min_samples=2, min_cluster_size=3, selection="branches")
+    X = np.concatenate([np.arange(5.0), 20 + np.arange(4.0), 30 + np.arange(3.0)])[:, None]
+    model = three.fit(X)
+    assert model.labels_.tolist() == [0] * 5 + [1] * 4 + [2] * 3
+    model.update(np.arange(-8.0, 0.0)[:, None]).update(np.arange(24.0, 30.0)[:, None])
+    assert model.n_clusters_ == 2
+    assert model.labels_.tolist() == [0] * 5 + [1] * 7 + [0] * 8 + [1] * 6
+
+
+def test_a_new_row_alone_and_rows_that_were_there_already() -> None:
+    X = draw_groups(2, 90, 3)
+    model = DCTreeClustering().fit(X)
+    before = model.labels_.copy()
+    assert len(model.update(X[:1]).labels_) == 91
+    model.update(X[1:5])
+    np.testing.assert_array_equal(model.labels_[90:], model.labels_[:5])
+    assert np.mean(model.labels_[:90] == before) > 0.9
+
+
+def test_known_labels_stay_known(tmp_path: Path) -> None:
+    X = draw_groups(4, 150, 3)
+    y = np.where(np.arange(100) % 9 == 0, np.arange(100) % 2, -1)
+    model = DCTreeClustering().fit(X[:100], y, must_link=[(1, 2)]).update(X[100:])
+    assert unmet(model.labels_, np.append(y, np.full(50, -1)), [(1, 2)]) == []
+    whole = DCTreeClustering().fit(X, np.append(y, np.full(50, -1)), must_link=[(1, 2)])
+    same_but_for_numbers(model, whole, "known")
+    model.save(tmp_path / "a.shade")
+    np.testing.assert_array_equal(shade.load(tmp_path / "a.shade").labels_, model.labels_)
+
+
+def test_an_updated_model_comes_back_from_its_file_and_goes_on(tmp_path: Path) -> None:
+    X, _ = blobs(300)
+    for model in (SHADE(**QUICK), DCTreeClustering()):
+        model.fit(X[:150]).update(X[150:200])
+        model.save(tmp_path / "a.shade")
+        loaded = shade.load(tmp_path / "a.shade")
+        for one in (model, loaded):
+            one.update(X[200:])
+            assert len(one.labels_) == len(one.points_) == 300
+        np.testing.assert_array_equal(loaded.labels_, model.labels_)
+        np.testing.assert_array_equal(loaded.predict(X), loaded.labels_)
+        model.save(tmp_path / "b.shade")
+        np.testing.assert_array_equal(shade.load(tmp_path / "b.shade").labels_, model.labels_)
+        layers = model.layers()
+        np.testing.assert_array_equal(layers.labels[layers.chosen], model.labels_)
+
+
+def test_numbers_of_a_file_must_be_numbers_of_its_clusters(tmp_path: Path) -> None:
+    X = draw_groups(5, 120, 3)
+    DCTreeClustering().fit(X[:60]).update(X[60:]).save(tmp_path / "a.shade")
+    contents = read_model_file(tmp_path / "a.shade")
+    description = {key: value for key, value in contents.description.items() if key not in ("format", "sha256")}
+    for numbers in (contents.arrays["numbers"] + 1, contents.arrays["numbers"][1:], np.array([], np.int64)):
+        arrays = {**contents.arrays, "numbers": numbers}
+        write_model_file(tmp_path / "b.shade", ModelContents(description, contents.tensors, arrays))
+        with pytest.raises(ModelFileError, match="the numbers of the clusters are none"):
+            shade.load(tmp_path / "b.shade")
+
+
+def test_shade_embeds_new_rows_as_it_did_and_a_new_kind_is_told() -> None:
+    X, _ = blobs(300)
+    model = SHADE(**{**QUICK, "epochs": 20}).fit(X[:200])
+    embedding = model.embedding_
+    assert 0.0 < model.reconstruction_limit_ < np.inf
+    model.update(X[200:])
+    np.testing.assert_array_equal(model.embedding_[:200], embedding)
+    np.testing.assert_array_equal(model.embedding_[200:], model.transform(X[200:]))
+    np.testing.assert_array_equal(model.clustering_.points, model.embedding_.astype(np.float64))
+    with pytest.warns(ShadeWarning, match=r"The networks do not fit the new rows: \d+% of them are reconstructed"):
+        model.update(np.random.default_rng(0).normal(40.0, 20.0, (30, X.shape[1])))
+
+
+@pytest.mark.parametrize("model", [SHADE(**QUICK), DCTreeClustering()])
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [(np.ones((5, 3)), "features"), (np.full((2, 8), np.nan), "NaN"), (np.empty((0, 8)), "0 sample")],
+)
+def test_bad_rows_leave_the_model_as_it_was(model: Any, rows: np.ndarray, message: str) -> None:
+    X, _ = blobs(100)
+    before = vars(model.fit(X)).copy()
+    with pytest.raises(ValueError, match=message):
+        model.update(rows)
+    assert all(vars(model)[name] is before[name] for name in before)
+
+
+def test_clusters_of_the_data_grow_as_well(tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    centres = np.array([[0, 0], [25, 0], [0, 25], [25, 25]])
+    old, same, new = (
+        (centres[kinds, None] + random.normal(size=(len(kinds), 60, 2))).reshape(-1, 2)
+        for kinds in ([0, 1, 2], [0, 1, 2], [3])
+    )
+    model = SHADE(**{**QUICK, "selection": "information"}).fit(old)
+    assert model.clustering_.shown.decides
+    before, n_clusters = model.labels_.copy(), model.n_clusters_
+    model.update(same)
+    assert model.n_clusters_ == n_clusters
+    assert np.mean(model.labels_[: len(old)] == before) > 0.95
+    np.testing.assert_array_equal(model.predict(np.concatenate([old, same])), model.labels_)
+    model.save(tmp_path / "a.shade")
+    np.testing.assert_array_equal(shade.load(tmp_path / "a.shade").labels_, model.labels_)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ShadeWarning)
+        model.update(new)
+    assert model.n_clusters_ == n_clusters + 1
+    assert np.mean(model.labels_[-len(new) :] == n_clusters) > 0.9
+    model.save(tmp_path / "b.shade")
+    np.testing.assert_array_equal(shade.load(tmp_path / "b.shade").labels_, model.labels_)
