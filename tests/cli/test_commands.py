@@ -292,3 +292,23 @@ def test_known_labels_need_rows_with_and_without_a_label(table: Path, tmp_path: 
         "Every row has a label, and --known-labels needs rows with a label and rows with an empty cell" in whole.stderr
     )
     assert not (tmp_path / "out").exists()
+
+
+def test_update_adds_rows_and_leaves_the_model_as_it_was(fitted: Path, table: Path, tmp_path: Path) -> None:
+    before, old = (fitted / "model.shade").read_bytes(), rows_of((fitted / "labels.csv").read_text())
+    frame = pd.read_csv(table).head(30)
+    frame["customer"] = [f"N{row:02d}" for row in range(30)]
+    frame.to_csv(tmp_path / "new.csv", index=False)
+    read = ["--id", "customer", "--missing", "mean"]
+    result = run("update", fitted, tmp_path / "new.csv", *read, "-o", tmp_path / "grown", "--json")
+    assert result.exit_code == 0, result.output
+    answer = json.loads(result.stdout)
+    assert (answer["n_samples"], answer["new_rows"]) == (150, 30)
+    rows = rows_of((tmp_path / "grown" / "labels.csv").read_text())
+    assert [row["id"] for row in rows[118:122]] == ["C118", "C119", "N00", "N01"]
+    assert np.mean([one["label"] == other["label"] for one, other in zip(rows, old, strict=False)]) > 0.9
+    assert shade.load(tmp_path / "grown").labels_.tolist() == [int(row["label"]) for row in rows]
+    assert (fitted / "model.shade").read_bytes() == before
+    refused = run("update", fitted, tmp_path / "new.csv", *read, "-o", fitted, "--overwrite")
+    assert refused.exit_code == 2
+    assert "is the folder of the model" in refused.stderr

@@ -91,6 +91,12 @@ def test_some_labels_are_known(run: Any) -> None:
     assert scope["pairs"].labels_[0] == scope["pairs"].labels_[10] != scope["pairs"].labels_[1]
 
 
+def test_rows_are_added_to_a_model(run: Any) -> None:
+    scope = run("growing_data")
+    assert scope["kept"] > 0.9
+    assert scope["new"].mean() > 0.9
+
+
 def test_serving_with_onnx_runtime(run: Any) -> None:
     for package in ("onnx", "onnxscript", "onnxruntime"):
         pytest.importorskip(package, reason="needs onnx, onnxscript (the onnx extra) and onnxruntime")

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from shade.cli.apply import predict, recluster, transform
+from shade.cli.apply import predict, recluster, transform, update
 from shade.cli.data import data
 from shade.cli.demo import demo
 from shade.cli.exit_codes import EPILOG, guarded
@@ -43,7 +43,7 @@ def _options(
     pass
 
 
-for command in (fit, predict, transform, recluster, info, report, demo):
+for command in (fit, predict, transform, update, recluster, info, report, demo):
     app.command()(guarded(command))
 app.add_typer(data, name="data")
 app.add_typer(paper, name="paper")

@@ -1,4 +1,4 @@
-"""Commands that use a model again: `predict`, `transform`, `recluster`."""
+"""Commands that use a model again: `predict`, `transform`, `update`, `recluster`."""
 
 from __future__ import annotations
 
@@ -74,6 +74,41 @@ def _model_and_rows(
         samples = read_for(found, data, DATA.take(options), messages)
         with told_as(DataError, samples.source, ValueError):
             yield found, samples
+
+
+@with_options(DATA)
+def update(
+    *,
+    model: ModelArgument,
+    data: DataArgument,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Folder for the results, another one than that of the model.")
+    ],
+    overwrite: OverwriteOption = False,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    **options: Any,
+) -> None:
+    """Add new rows to a model without training, and write the new model and the labels of all rows into a folder."""
+    import numpy as np
+
+    messages = Messages(quiet=quiet)
+    if output.resolve() in (model.resolve(), model.parent.resolve()):
+        raise UsageError(f"{output} is the folder of the model. Give another one with -o, so that nothing is lost.")
+    with new_folder(output, overwrite=overwrite) as folder, messages.warnings_as_lines():
+        found = load_model(model)
+        samples = read_for(found, data, DATA.take(options), messages)
+        ids = np.append(_ids_beside(model, len(found.labels_)).astype(str), samples.ids.astype(str))
+        before = found.n_clusters_
+        with told_as(DataError, samples.source, ValueError):
+            found.update(samples.to_features())
+        from shade.cli.results import describe_clusters, describe_parameters, labels_table, show_results, write_results
+
+        added = {"new_rows": len(samples), "clusters_before": before}
+        summary = {**describe_clusters(found), **added, "parameters": describe_parameters(found)}
+        with writing(output):
+            write_results(found, folder, labels_table(found, ids), summary, None, messages)
+    show_results(summary, output, as_json=as_json)
 
 
 def recluster(

@@ -52,7 +52,7 @@ class DCTreeClustering(TreeClusteringMixin, ClusterMixin, BaseEstimator):  # typ
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        Cluster of each row, 0 being the largest cluster; −1 is noise.
+        Cluster of each row, 0 being the largest cluster until `update` adds rows; −1 is noise.
     probabilities_ : ndarray of shape (n_samples,)
         Membership strength: 1 in the core of a cluster, lower towards its border, 0 for noise.
     outlier_scores_ : ndarray of shape (n_samples,)

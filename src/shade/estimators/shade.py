@@ -151,7 +151,7 @@ class SHADE(TreeClusteringMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        Cluster of each row, 0 being the largest cluster; −1 is noise.
+        Cluster of each row, 0 being the largest cluster until `update` adds rows; −1 is noise.
     embedding_ : ndarray of shape (n_samples, networks * embedding_size)
         The rows in the embedding.
     probabilities_ : ndarray of shape (n_samples,)

@@ -96,8 +96,11 @@ def check_contents(contents: ModelContents) -> None:
     if "numbers" in arrays:
         _check_numbers(arrays["numbers"], len(arrays["clustering.limit"]))
     links, groups, outside = arrays["links"], arrays["groups"], arrays["outside"]
-    most = 2 * (n - 1) if deep else n - 1  # of the tree of the points, and of that of the data or some of it
-    whole = links.shape[1] == 2 and n - 1 <= len(links) <= most
+    counts = [n - 1, 2 * (n - 1)] if deep else [n - 1]  # of the tree of the points, and of that of the data
+    whole = len(links) in counts
+    if deep and "numbers" in arrays:  # rows were added, between which there are no links of the data
+        whole = n - 1 <= len(links) <= 2 * (n - 1)
+    whole = whole and links.shape[1] == 2
     _require(whole, f"the links have shape {links.shape}")
     _require((links >= 0) & (links < n), "there are links to what is no row")
     if len(links) < n:  # of the points alone, so they are what the tree merges along

@@ -1,0 +1,49 @@
+"""
+New rows every week
+===================
+
+``predict`` labels new rows by the clusters there are. ``update`` adds them to the model: clusters grow, new ones can appear, and
+clusters keep their numbers. Nothing is trained.
+"""
+
+# %%
+# Handwritten digits. The model is fitted without any six.
+
+import warnings
+
+import numpy as np
+from sklearn.datasets import load_digits
+
+from shade import SHADE
+
+X, digit = load_digits(return_X_y=True)
+six, later = digit == 6, np.arange(len(X)) % 5 == 0
+before, week = X[~six & ~later], X[~six & later]
+model = SHADE(n_networks=2, epochs=30, random_state=0).fit(before)
+first = model.labels_
+print(model.n_clusters_, "clusters of", len(before), "rows")
+
+# %%
+# More rows of the same kinds. Old rows come first in all attributes, so ``labels_[: len(before)]`` are theirs:
+
+model.update(week)
+kept = np.mean(model.labels_[: len(before)] == first)
+print(f"{model.n_clusters_} clusters, {kept:.0%} of the old rows kept their label")
+
+# %%
+# Rows of a new kind. ``predict`` can only put them into a cluster that is there, or call them noise. ``update`` can find that
+# they are a cluster of their own. It warns if the networks do not fit them:
+
+n_clusters = model.n_clusters_
+with warnings.catch_warnings(record=True) as told:
+    warnings.simplefilter("always")
+    model.update(X[six])
+print(*(warning.message for warning in told), sep="\n")
+new = model.labels_[-six.sum() :] >= n_clusters
+print(f"{new.mean():.0%} of the sixes are in a new cluster")
+
+# %%
+# This works as long as the networks place the new rows apart from all others, although they have never seen such rows. Try it
+# with nines: they end in clusters of other digits. So fit again when there are enough rows of a new kind.
+#
+# On the command line, ``shade update out newer.csv -o grown`` does the same with a folder of results.
