@@ -95,27 +95,13 @@ def check_contents(contents: ModelContents) -> None:
     _check_clustering(part_of(arrays, "clustering."), n)
     if "numbers" in arrays:
         _check_numbers(arrays["numbers"], len(arrays["clustering.limit"]))
-    links, groups, outside = arrays["links"], arrays["groups"], arrays["outside"]
-    counts = [n - 1, 2 * (n - 1)] if deep else [n - 1]  # of the tree of the points, and of that of the data
-    whole = len(links) in counts
-    if deep and "numbers" in arrays:  # rows were added, between which there are no links of the data
-        whole = n - 1 <= len(links) <= 2 * (n - 1)
-    whole = whole and links.shape[1] == 2
-    _require(whole, f"the links have shape {links.shape}")
-    _require((links >= 0) & (links < n), "there are links to what is no row")
-    if len(links) < n:  # of the points alone, so they are what the tree merges along
-        with told_as(ModelFileError, "The links in the model file are not a tree", ValueError):
-            along = DCTree.from_spanning_tree(SpanningTree(links, arrays["dc_tree.height"])).to_arrays()
-        same = all(np.array_equal(along[name], arrays[f"dc_tree.{name}"]) for name in ("left", "right"))
-        _require(same, "the links are not those along which the tree merges")
-    joined = coo_array((np.ones(len(links)), (links[:, 0], links[:, 1])), (n, n))
-    _require(connected_components(joined, directed=False)[0] == 1, "the links do not reach all rows")
+    _check_links(arrays, n, deep)
+    groups, outside = arrays["groups"], arrays["outside"]
     _require(len(groups) == n and (groups >= -1) & (groups < n), "there are groups that are none")
     _require(int(np.sum(groups >= 0)) >= 2, "there is nothing but background")
     _require(np.bincount(groups[groups >= 0]) > 0, "there are groups without rows")
-    known = known_of(arrays)
-    outside_all = groups < 0 if known is None else (groups < 0) & (known.groups < 0)
-    _require(arrays["clustering.labels"][outside_all] == -1, "there is background in a cluster")
+    if known_of(arrays) is None:  # else rows of it can have a known label
+        _require(arrays["clustering.labels"][groups < 0] == -1, "there is background in a cluster")
     _require((outside >= 0) & (outside < n), "there are rows outside that are no rows")
     _require(np.diff(outside) > 0, "the rows outside are not told in order")
     _require(groups[outside] >= 0, "there is background among the rows outside")
@@ -135,6 +121,7 @@ def known_of(arrays: Mapping[str, AnyArray]) -> Known | None:
     _require(np.diff(rows) > 0, "the rows with known labels are not told in order")
     _require(arrays["known.labels"] >= 0, "there are known labels that are none")
     labels[rows] = arrays["known.labels"]
+    _require(any(arrays[name].size for name in KNOWN), "it has labels and pairs of which none is known")
     with told_as(ModelFileError, "What is known of rows in the model file cannot be used", ValueError):
         pairs = [check_pairs(name, arrays[f"known.{name}"], len(labels)) for name in ("must_link", "cannot_link")]
         return Known(labels, *pairs)
@@ -315,6 +302,23 @@ def _check_tree(tree: dict[str, AnyArray], n: int) -> None:
     again = DCTree.from_spanning_tree(SpanningTree(np.column_stack([below[left], below[right]]), height)).to_arrays()
     for name, values in tree.items():
         _require(np.array_equal(values, again[name]), f"the {name} of the tree does not follow from its merges")
+
+
+def _check_links(arrays: Mapping[str, AnyArray], n: int, deep: bool) -> None:
+    links = arrays["links"]
+    of_points, of_both = n - 1, 2 * (n - 1)  # the edges of the tree of the points, and those of the data's as well
+    whole = len(links) in ((of_points, of_both) if deep else (of_points,))
+    if deep and "numbers" in arrays:  # rows were added, between which there are no links of the data
+        whole = of_points <= len(links) <= of_both
+    _require(whole and links.shape[1] == 2, f"the links have shape {links.shape}")
+    _require((links >= 0) & (links < n), "there are links to what is no row")
+    if len(links) < n:  # of the points alone, so they are what the tree merges along
+        with told_as(ModelFileError, "The links in the model file are not a tree", ValueError):
+            along = DCTree.from_spanning_tree(SpanningTree(links, arrays["dc_tree.height"])).to_arrays()
+        same = all(np.array_equal(along[name], arrays[f"dc_tree.{name}"]) for name in ("left", "right"))
+        _require(same, "the links are not those along which the tree merges")
+    joined = coo_array((np.ones(len(links)), (links[:, 0], links[:, 1])), (n, n))
+    _require(connected_components(joined, directed=False)[0] == 1, "the links do not reach all rows")
 
 
 def _check_clustering(clustering: dict[str, AnyArray], n: int) -> None:
