@@ -7,8 +7,8 @@ from typing import TypeVar
 import numpy as np
 
 from shade import DCTreeClustering
-from shade.clustering.clustering import Shown
 from shade.clustering.links import links_of
+from shade.clustering.shown import Shown
 from shade.density import DCTree
 from shade.density.grouped_tree import grouped_spanning_tree, tree_of_rows
 

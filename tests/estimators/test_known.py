@@ -77,6 +77,19 @@ def test_a_report_shows_them(deep: tuple[SHADE, np.ndarray, np.ndarray], tmp_pat
     divided = DCTreeClustering().fit(cloud, y)
     assert divided.n_clusters_ == 3
     write_report(divided, tmp_path / "b.html", samples=cloud)
+    divided.update(cloud[:30] + 0.01)
+    write_report(divided, tmp_path / "c.html", samples=np.concatenate([cloud, cloud[:30] + 0.01]))
+
+
+def test_their_structure_tree_is_drawn() -> None:
+    pytest.importorskip("matplotlib", reason="needs matplotlib (the plots extra)")
+    from matplotlib.figure import Figure
+
+    from shade.plots import plot_structure_tree
+
+    X = draw_groups(3, 120, 3)
+    y = np.where(np.arange(120) % 9 == 0, np.arange(120) % 4, -1)
+    plot_structure_tree(DCTreeClustering(min_samples=3).fit(X, y), ax=Figure().subplots())
 
 
 @pytest.mark.parametrize("model", [SHADE(**QUICK), DCTreeClustering()])

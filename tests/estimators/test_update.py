@@ -207,3 +207,34 @@ def test_clusters_of_the_data_grow_as_well(tmp_path: Path) -> None:
     assert np.mean(model.labels_[-len(new) :] == n_clusters) > 0.9
     model.save(tmp_path / "b.shade")
     np.testing.assert_array_equal(shade.load(tmp_path / "b.shade").labels_, model.labels_)
+
+
+def test_a_report_and_a_map_show_all_rows(tmp_path: Path) -> None:
+    pytest.importorskip("bokeh", reason="needs bokeh (the report extra)")
+    from shade.report import write_report
+
+    X = draw_groups(7, 200, 3)
+    model = DCTreeClustering().fit(X[:120])
+    assert model.map().shape == (120, 2)
+    model.update(X[120:])
+    assert model.map().shape == (200, 2)
+    assert len(model.to_frame()) == 200
+    write_report(model, tmp_path / "a.html", samples=X)
+
+
+def test_background_stays_background_and_new_rows_of_it_are_noise(tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    dense = np.concatenate([random.normal(0, 0.3, (300, 8)), random.normal(6, 0.3, (300, 8))])
+    X = random.permutation(np.concatenate([dense, random.uniform(-30, 30, (120, 8))]))
+    model = SHADE(**{**QUICK, "selection": "information", "epochs": 10}).fit(X[:600])
+    before = model.clustering_.shown.background
+    assert before.sum() > 50
+    model.update(X[600:])
+    background = model.clustering_.shown.background
+    np.testing.assert_array_equal(background[:600], before)
+    assert (model.labels_[background] == -1).all()
+    far = np.abs(X[600:]).max(axis=1) > 10
+    assert np.mean(background[600:] == far) > 0.9
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
+    model.save(tmp_path / "a.shade")
+    np.testing.assert_array_equal(shade.load(tmp_path / "a.shade").labels_, model.labels_)

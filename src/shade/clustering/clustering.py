@@ -27,6 +27,7 @@ from shade.clustering.selection import (
     select_clusters,
     select_n_clusters,
 )
+from shade.clustering.shown import Shown
 from shade.clustering.structure_tree import StructureTree, make_test
 from shade.density.data_tree import DataClusters, DataTree
 from shade.density.dc_tree import DCTree
@@ -35,36 +36,6 @@ from shade.density.grouped_tree import TreeOfRows, grouped_spanning_tree, tree_o
 from shade.density.spanning_tree import SpanningTree
 
 FEW_COLUMNS = 3  # an embedding of so few can only lose clusters
-
-
-@dataclass(frozen=True)
-class Shown:
-    """What the tree of the data shows before any network has seen the data.
-
-    Attributes
-    ----------
-    groups : ndarray of shape (n_samples,)
-        −1 is background. All others are 0, or the numbers of clusters of the data; then no cluster holds rows of two
-        groups.
-    outside : ndarray of bool of shape (n_samples,)
-        Rows that lie between those clusters of the data.
-    decides : bool
-        Whether the clusters are those of the data.
-    """
-
-    groups: IntArray
-    outside: BoolArray
-    decides: bool = False
-
-    @classmethod
-    def nothing(cls, n: int) -> Shown:
-        """Neither background nor clusters."""
-        return cls(np.zeros(n, np.int64), np.zeros(n, np.bool_))
-
-    @property
-    def background(self) -> BoolArray:
-        """Rows that are noise whatever the tree of the points says."""
-        return self.groups < 0
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,11 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 
 from shade._base.arrays import AnyArray, FloatArray, IntArray
 from shade.clustering.assignment import Attachment, label_new_points
-from shade.clustering.clustering import Clustering, Shown, cluster
+from shade.clustering.clustering import Clustering, cluster
 from shade.clustering.links import sort_links
 from shade.clustering.numbering import keep_numbers
 from shade.clustering.selection import select_clusters
+from shade.clustering.shown import Shown
 from shade.clustering.structure_tree import StructureTree
 from shade.density.dc_tree import DCTree
 from shade.density.dimension import dimension_of_rows

@@ -19,6 +19,7 @@ from shade.clustering.selection import FlatClustering, number_by_size
 from shade.clustering.structure_tree import StructureTree
 from shade.density.dc_tree import DCTree
 
+MOST_OTHERS = 100  # known rows that each row of pairs alone is compared with; it only limits time
 CHANCE = 0.05  # probability with which clusters may be joined although the known labels agree by chance alone
 
 
@@ -126,14 +127,18 @@ def _pairs_by_nearness(
     free: IntArray, rows: IntArray, labels: IntArray, dc_tree: DCTree, points: FloatArray
 ) -> list[list[int]]:
     """Pairs of rows of one cluster, the first of them free: nearest in the tree first, then nearest in space."""
-    pairs = [np.column_stack([np.repeat(one, len(others)), others])
-             for one in free if len(others := rows[labels[rows] == labels[one]])]  # fmt: skip
-    if not pairs:
-        return []
-    both = np.concatenate(pairs)
-    apart = np.square(points[both[:, 0]] - points[both[:, 1]]).sum(axis=1)
-    order = np.lexsort((both[:, 1], both[:, 0], apart, dc_tree.dc_distances_of_pairs(both[:, 0], both[:, 1])))
-    return [[int(one), int(other)] for one, other in both[order]]
+    parts, keys = [np.empty((0, 2), np.int64)], [np.empty((2, 0))]
+    for one in free:
+        others = rows[(labels[rows] == labels[one]) & (rows != one)]
+        apart = np.square(points[others] - points[one]).sum(axis=1)
+        reached = dc_tree.dc_distances_of_pairs(np.full(len(others), one), others)
+        nearest = np.lexsort((others, apart, reached))[:MOST_OTHERS]
+        parts.append(np.column_stack([np.full(len(nearest), one), others[nearest]]))
+        keys.append(np.array([apart[nearest], reached[nearest]]))
+    pairs, (apart, reached) = np.concatenate(parts), np.concatenate(keys, axis=1)
+    order = np.lexsort((pairs[:, 1], pairs[:, 0], apart, reached))
+    nearest_first: list[list[int]] = pairs[order].tolist()
+    return nearest_first
 
 
 def _spread_to_equal_rows(groups: IntArray, points: FloatArray) -> IntArray:

@@ -129,7 +129,8 @@ def _connecting_distance(clustering: Clustering) -> str:
     """A larger distance at which less than half of the rows are noise, or the largest in the tree."""
     reachability = clustering.dc_tree.reachability
     found = [f"{value:.3g}" for value in np.quantile(reachability[np.isfinite(reachability)], (0.5, 0.7, 0.9, 1.0))]
-    cuts = (replace(clustering, rule=replace(clustering.rule, cut_distance=float(text))) for text in found)
+    free, rule = replace(clustering, numbers=None), clustering.rule
+    cuts = (replace(free, rule=replace(rule, cut_distance=float(text))) for text in found)
     return next((text for text, cut in zip(found, cuts, strict=True) if _share_of_noise(cut) <= MUCH_NOISE), found[-1])
 
 

@@ -12,8 +12,9 @@ import torch
 from shade._base.arrays import FloatArray, IntArray, SingleArray, part_of
 from shade._base.errors import ModelFileError, told_as
 from shade._base.version import __version__
-from shade.clustering.clustering import Clustering, Shown
+from shade.clustering.clustering import Clustering
 from shade.clustering.selection import FlatClustering
+from shade.clustering.shown import Shown
 from shade.data.encoding import TableEncoding
 from shade.data.standardize import Standardizer
 from shade.density.dc_tree import DCTree

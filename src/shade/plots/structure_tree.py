@@ -34,6 +34,7 @@ def plot_structure_tree(tree: Any, clustering: FlatClustering | None = None, *, 
     ----------
     tree : StructureTree, or a fitted model
         At most its 400 largest candidates are drawn; the title says so. A model is shown by its own tree and clusters.
+        Clusters that agree with known labels need not be branches, so they are not drawn.
     clustering : FlatClustering, optional
         Clusters chosen from this tree, all drawn in their colours.
     ax : Axes, optional
@@ -56,7 +57,7 @@ def plot_structure_tree(tree: Any, clustering: FlatClustering | None = None, *, 
     'dc-distance'
     """
     if clustering is None and getattr(tree, "n_clusters_", 0) > 1:  # one cluster of everything is no branch to be shown
-        clustering = tree.clustering_.flat
+        clustering = tree.clustering_.flat if tree.clustering_.known is None else None
     tree = getattr(tree, "structure_tree_", tree)
     axes = choose_axes(ax, 8.0, 4.5)
     low, high, scale = _distance_range(tree)

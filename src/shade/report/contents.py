@@ -152,7 +152,9 @@ def gather_contents(model: TreeClusteringMixin, samples: KnownSamples, views: Se
     clusters = ClusterTable(tree)
     fitted, own = model.clustering_, replace(model.clustering_.rule, n_clusters=None, cut_distance=None)
     # Other numbers of clusters are shown without what is known.
-    free = fitted if fitted.rule == own and fitted.known is None else replace(fitted, rule=own, known=None)
+    free = (
+        fitted if fitted.rule == own and fitted.known is None else replace(fitted, rule=own, known=None, numbers=None)
+    )
     found = _add(free, clusters)
     if fitted is free or fitted.joins:
         as_fitted = clusters.add_joined(found["clusters"], free.flat, fitted.flat)

@@ -1,0 +1,39 @@
+"""What the tree of the data shows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from shade._base.arrays import BoolArray, IntArray
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What the tree of the data shows before any network has seen the data.
+
+    Attributes
+    ----------
+    groups : ndarray of shape (n_samples,)
+        −1 is background. All others are 0, or the numbers of clusters of the data; then no cluster holds rows of two
+        groups.
+    outside : ndarray of bool of shape (n_samples,)
+        Rows that lie between those clusters of the data.
+    decides : bool
+        Whether the clusters are those of the data.
+    """
+
+    groups: IntArray
+    outside: BoolArray
+    decides: bool = False
+
+    @classmethod
+    def nothing(cls, n: int) -> Shown:
+        """Neither background nor clusters."""
+        return cls(np.zeros(n, np.int64), np.zeros(n, np.bool_))
+
+    @property
+    def background(self) -> BoolArray:
+        """Rows that are noise whatever the tree of the points says."""
+        return self.groups < 0
