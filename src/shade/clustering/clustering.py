@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from typing import Literal
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from shade._base.validation import check_min_samples
 from shade.clustering.assignment import Attachment, PointIndex
 from shade.clustering.background import CLEAR_GAP, find_background
 from shade.clustering.between import assign_between
-from shade.clustering.joining import join_clusters, joining_order
+from shade.clustering.joining import choose_number, join_clusters, joining_order
 from shade.clustering.links import follow_links, links_of, sort_links
 from shade.clustering.rule import ClusterRule
 from shade.clustering.selection import (
@@ -30,6 +31,8 @@ from shade.density.dc_tree import DCTree
 from shade.density.dimension import dimension_of_rows
 from shade.density.grouped_tree import TreeOfRows, grouped_spanning_tree, tree_of_rows
 from shade.density.spanning_tree import SpanningTree
+
+Space = Literal["given", "embedding", "settled"]
 
 FEW_COLUMNS = 3  # an embedding of so few can only lose clusters
 
@@ -79,8 +82,9 @@ class Clustering:
         Pairs of neighbouring rows, in the order in which noise finds a cluster over them.
     shown : Shown
         What the data shows.
-    settled : bool
-        Whether the points are an embedding that has settled on means over neighbours, in which chance reaches farther.
+    space : {"given", "embedding", "settled"}
+        What the points are: rows as they were given, an embedding of SHADE, or one that has settled on means over
+        neighbours.
     """
 
     points: FloatArray
@@ -89,7 +93,7 @@ class Clustering:
     dc_tree: DCTree
     links: AnyArray
     shown: Shown
-    settled: bool = False
+    space: Space = "given"
 
     @cached_property
     def automatic(self) -> Clustering:
@@ -108,29 +112,45 @@ class Clustering:
         rule = self.rule
         if rule.n_clusters is not None:
             return self.automatic.structure_tree.with_branches(self.dc_tree, rule.n_clusters)
+        settled = self.space == "settled"
         test = make_test(
-            rule.selection, rule.min_samples, rule.min_cluster_size, n_counted, self.dimension, settled=self.settled
+            rule.selection, rule.min_samples, rule.min_cluster_size, n_counted, self.dimension, settled=settled
         )
         return StructureTree.from_dc_tree(self.dc_tree, rule.selection, test, n_counted)
 
     @cached_property
     def flat(self) -> FlatClustering:
         """The clusters."""
-        if self.rule.n_clusters is not None and self.joins:
-            return join_clusters(self.automatic.flat, self.joining_order, self.rule.n_clusters, self.dc_tree)
+        if self._number == self.parts.n_clusters:
+            return self.parts
+        if self.joins:
+            return join_clusters(self.parts, self.joining_order, self._number, self.dc_tree)
         return finish(self, self._choose())
+
+    @cached_property
+    def parts(self) -> FlatClustering:
+        """The clusters that are found without a wanted number, before any of them are joined."""
+        return finish(self, self._choose()) if self.rule.n_clusters is None else self.automatic.parts
 
     @property
     def joins(self) -> bool:
-        """Whether the wanted number is no larger than the number that is found without it."""
-        wanted = self.rule.n_clusters
-        return wanted is not None and wanted <= self.automatic.flat.n_clusters
+        """Whether each cluster is one or more of the `parts`."""
+        return self._number <= self.parts.n_clusters
+
+    @cached_property
+    def _number(self) -> int:
+        """The wanted number of clusters. Without one, that of the parts, or in an embedding the one that fits best."""
+        rule, parts = self.rule, self.parts
+        if rule.n_clusters is not None:
+            return rule.n_clusters
+        if self.space == "given" or rule.selection != "information" or not self.of_branches:
+            return parts.n_clusters
+        return choose_number(parts.labels, self.joining_order, self.points, self.dimension)
 
     @cached_property
     def joining_order(self) -> IntArray:
-        """Which of the clusters that are found without a wanted number become one first."""
-        found = self.automatic
-        return joining_order(found.flat, self.links, self.dc_tree, found.structure_tree.floor)
+        """Which of the parts become one first."""
+        return joining_order(self.parts, self.links, self.dc_tree, self.automatic.structure_tree.floor)
 
     @cached_property
     def index(self) -> PointIndex:
@@ -174,7 +194,7 @@ def cluster(
     rule: ClusterRule,
     *,
     data: DataTree | None = None,
-    settled: bool = False,
+    space: Space = "given",
     n_jobs: int | None = None,
     device: str = "cpu",
     tree_of: TreeOfRows | None = None,
@@ -188,8 +208,10 @@ def cluster(
     data : DataTree, optional
         The tree of the data that the points are an embedding of. Its clusters are taken if it has few columns, or if
         they are clear and tell more than those of the points.
-    settled : bool, default=False
-        Whether the points are an embedding that has settled on means over neighbours.
+    space : {"given", "embedding", "settled"}, default="given"
+        What the points are: rows as they were given, an embedding of SHADE, or one that has settled on means over
+        neighbours. In a settled embedding chance reaches further. In both embeddings clusters are joined if that
+        explains the variance better.
     n_jobs : int, optional
         Number of threads; all cores if None.
     device : str, default="cpu"
@@ -204,7 +226,7 @@ def cluster(
     tree_of = tree_of or partial(tree_of_rows, points, rule.min_samples, n_jobs=n_jobs, device=device)
     build = partial(grouped_spanning_tree, tree_of)
     if rule.with_small_clusters != rule:  # so that a fit with a minimum size equals `recluster` with it
-        found = cluster(points, rule.with_small_clusters, data=data, settled=settled, n_jobs=n_jobs, tree_of=tree_of)
+        found = cluster(points, rule.with_small_clusters, data=data, space=space, n_jobs=n_jobs, tree_of=tree_of)
         return recluster(found, rule, tree_of=tree_of)
     n = len(points)
     shown, spanning = Shown.nothing(n), None
@@ -225,7 +247,7 @@ def cluster(
         dimension = own.dimension
     else:
         dimension = dimension_of_rows(points, rows, n_jobs)
-    found = Clustering(points, rule, dimension, DCTree.from_spanning_tree(spanning), links, shown, settled)
+    found = Clustering(points, rule, dimension, DCTree.from_spanning_tree(spanning), links, shown, space)
     if data is None or data.clusters is None or rule.selection != "information":
         return found
     information = float(select_clusters(found.structure_tree).stability.sum())

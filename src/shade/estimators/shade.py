@@ -333,7 +333,9 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
             self.n_iter_ = len(self.history_)
             self.embedding_ = self._embedder().embed(rows, share=ranks.share_of(len(rows)))
             ranks.gather_shares(self.embedding_)
-            self._cluster_points(self.embedding_.astype(np.float64), ranks, data, settled=self.settled_)
+            self._cluster_points(
+                self.embedding_.astype(np.float64), ranks, data, "settled" if self.settled_ else "embedding"
+            )
         warn_of_result(self.clustering_)
         return self
 

@@ -25,7 +25,7 @@ from shade.clustering.assignment import (
     score_new_points,
     strengths_of_new_points,
 )
-from shade.clustering.clustering import Clustering, attach, cluster, recluster
+from shade.clustering.clustering import Clustering, Space, attach, cluster, recluster
 from shade.clustering.layers import Layers, find_layers
 from shade.clustering.links import follow_links
 from shade.clustering.memberships import memberships_of
@@ -404,7 +404,7 @@ class TreeClusteringMixin:
         return ClusterRule(**{name: getattr(self, name) for name in CLUSTERING_RULES})
 
     def _cluster_points(
-        self, points: FloatArray, ranks: Ranks, data: DataTree | None = None, *, settled: bool = False
+        self, points: FloatArray, ranks: Ranks, data: DataTree | None = None, space: Space = "given"
     ) -> None:
         """Cluster points. All ranks build the trees, rank 0 chooses the clusters and sends them to the others.
 
@@ -414,7 +414,7 @@ class TreeClusteringMixin:
         def choose(tree_of: TreeOfRows) -> Clustering:
             rule = self.rule()
             free = replace(rule, n_clusters=None)  # what the data shows does not depend on the wanted number
-            found = cluster(points, free, data=data, settled=settled, n_jobs=self.n_jobs, tree_of=tree_of)
+            found = cluster(points, free, data=data, space=space, n_jobs=self.n_jobs, tree_of=tree_of)
             found = replace(found, rule=rule)
             found.flat  # noqa: B018  # computed now, so that it is sent as well
             return found

@@ -12,7 +12,7 @@ import torch
 from shade._base.arrays import FloatArray, IntArray, SingleArray, part_of
 from shade._base.errors import ModelFileError, told_as
 from shade._base.version import __version__
-from shade.clustering.clustering import Clustering, Shown
+from shade.clustering.clustering import Clustering, Shown, Space
 from shade.clustering.selection import FlatClustering
 from shade.data.encoding import TableEncoding
 from shade.data.standardize import Standardizer
@@ -43,7 +43,7 @@ def contents_of(model: Any, *, decoder: bool = True) -> ModelContents:
         "sample_shape": list(getattr(model, "sample_shape_", (model.n_features_in_,))),
         "training_tree": getattr(model, "training_tree_", None),
         "precision": getattr(model, "precision_", None),
-        "settled": clustering.settled,
+        "settled": clustering.space == "settled",
         "of_data": clustering.shown.decides,
         "seed": getattr(model, "seed_", None),
         "decoder": decoder and all(map(has_decoder, networks)),
@@ -130,11 +130,18 @@ def restore(model: Any, contents: ModelContents) -> None:
         DCTree(**part_of(arrays, "dc_tree.")),
         arrays["links"],
         Shown(arrays["groups"], outside, description["of_data"]),
-        description["settled"],
+        _space_of(description),
     )
     check_points(clustering)
     check_clusters(clustering, FlatClustering.from_arrays(part_of(arrays, "clustering.")))
     model.set_clustering(clustering)
+
+
+def _space_of(description: dict[str, Any]) -> Space:
+    """What the points of a saved clustering are."""
+    if description["estimator"] != "SHADE":
+        return "given"
+    return "settled" if description["settled"] else "embedding"
 
 
 def _restore_embedding(model: Any, contents: ModelContents) -> None:

@@ -38,6 +38,8 @@ PACKAGES = ("numpy", "scipy", "torch", "numba", "bokeh")  # whose versions a rep
 NARROW = 255  # clusters of which the labels fit into a byte, and the byte of noise
 MOST_OUTSIDE = 4_000_000  # characters for the labels of rows in no branch, over all numbers of clusters
 
+ALTERED = "The clusters of this model are not branches of its tree: was it altered?"
+
 # Together with the points and the drawing library, these keep a report of 70,000 images under 15 MB.
 GALLERY = {"longest_side": 56, "most_pixels": 6_000_000, "most_bytes": 1_200_000}
 HOVER = {"longest_side": 64, "most_pixels": 12_000_000, "most_bytes": 4_200_000}
@@ -69,7 +71,7 @@ class ClusterTable:
             if merges.size[node] != len(rows):  # some of its branch are noise
                 key, outside = (int(merges.start[node]), int(merges.stop[node])), everything
                 if np.any((codes[slice(*key)] != label) & (codes[slice(*key)] >= 0)):
-                    raise ValueError("The clusters of this model are not branches of its tree: was it altered?")
+                    raise ValueError(ALTERED)
             place = *key, clustering.death[label], clustering.limit[label]
             if place not in self.places:
                 described = self._describe(clustering, label, key)
@@ -81,6 +83,8 @@ class ClusterTable:
         """A clustering in which each cluster is one or more of those found, and the label that each of these has."""
         labels, inside = np.empty(found.n_clusters, np.int64), found.labels >= 0
         labels[found.labels[inside]] = joined.labels[inside]
+        if not np.array_equal(np.append(labels, -1)[found.labels], joined.labels):
+            raise ValueError(ALTERED)
         numbers = []
         for label in range(joined.n_clusters):
             own = tuple(parts[part] for part in np.flatnonzero(labels == label).tolist())
@@ -147,11 +151,11 @@ def gather_contents(model: TreeClusteringMixin, samples: KnownSamples, views: Se
     clusters = ClusterTable(tree)
     fitted, own = model.clustering_, replace(model.clustering_.rule, n_clusters=None, cut_distance=None)
     free = fitted if fitted.rule == own else replace(fitted, rule=own)
-    found = _add(free, clusters)
-    if fitted is free or fitted.joins:
-        as_fitted = clusters.add_joined(found["clusters"], free.flat, fitted.flat)
+    found = _add(free, free.parts, clusters)
+    if fitted.joins and fitted.rule.cut_distance is None:
+        as_fitted = clusters.add_joined(found["clusters"], free.parts, fitted.flat)
     else:
-        as_fitted = _add(fitted, clusters)
+        as_fitted = _add(fitted, fitted.flat, clusters)
     numbers, fitted_number = _add_numbers(model, free, found["clusters"], clusters, most)
     table = samples.table
     if table is None and samples.images is None and not hasattr(model, "embedding_"):
@@ -269,8 +273,8 @@ def _thumbnails(images: AnyArray, clusters: ClusterTable, order: IntArray) -> di
     return {"exemplars": make_sheet(images, np.array(exemplars, np.int64), **GALLERY), "everything": everything}
 
 
-def _add(clustering: Clustering, clusters: ClusterTable) -> dict[str, Any]:
-    added = clusters.add(clustering.flat)
+def _add(clustering: Clustering, flat: FlatClustering, clusters: ClusterTable) -> dict[str, Any]:
+    added = clusters.add(flat)
     if not clustering.of_branches:
         tree = clustering.structure_tree
         added["leaving"] = pack(np.maximum(tree.size_branches.leaving, tree.floor), np.float32)
@@ -287,9 +291,9 @@ def _add_numbers(
     tree, numbers, fitted, taken = model.structure_tree_, [], 0, 0
     asked = replace(free, rule=replace(free.rule, n_clusters=int(tree.n_leaves[0])))
     for number, branches in enumerate(select_each_number(tree, most), 1):
-        if number <= free.flat.n_clusters:
-            flat = join_clusters(free.flat, free.joining_order, number, free.dc_tree)
-            numbers.append(clusters.add_joined(parts, free.flat, flat))
+        if number <= free.parts.n_clusters:
+            flat = join_clusters(free.parts, free.joining_order, number, free.dc_tree)
+            numbers.append(clusters.add_joined(parts, free.parts, flat))
         else:
             flat = finish(asked, branches)
             numbers.append(clusters.add(flat))
