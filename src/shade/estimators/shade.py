@@ -35,7 +35,15 @@ from shade.estimators.tree_estimator import CLUSTERING_RULES, TreeClusteringMixi
 from shade.training.autoencoders import check_network, has_decoder, shape_for_network
 from shade.training.callbacks import as_callback, verbosity_callbacks
 from shade.training.embedder import Embedder
-from shade.training.fitting import TrainingJob, begin_training, count_epochs, count_networks, plan_training, train
+from shade.training.fitting import (
+    TrainingJob,
+    begin_training,
+    count_epochs,
+    count_networks,
+    plan_training,
+    train,
+    with_number_format,
+)
 from shade.training.precision import choose_precision
 from shade.training.settling import NEIGHBOURS
 from shade.training.trainer import TrainSettings
@@ -307,15 +315,15 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
             if isinstance(rows, RowSource):
                 validation.check_finite(rows, rows.place)
                 validation.check_whole_numbers(rows)
-            self.precision_ = job.settings.precision
-            chosen = {"training_tree": self.training_tree_, "precision": self.precision_}
+            chosen = {"training_tree": self.training_tree_, "number_format": job.settings.precision}
             identity = {**self.get_params(), **plan.identity(), **chosen}
             files = {"checkpoint": checkpoint is not None, "resume": resume is True or (bool(resume) and "a file")}
             check_ranks(ranks, {**identity, **files}, rows)
             seed, checkpoints = begin_training(
                 self.random_state, rows, identity, checkpoint, resume, checkpoint_minutes, checkpoint_epochs, ranks
             )
-            self.seed_ = seed
+            self.seed_, job = seed, with_number_format(job, checkpoints, device)
+            self.precision_ = job.settings.precision
             standardize = choose_standardization(self.standardize, rows, self.sample_shape_)
             self.standardizer_ = Standardizer.fit(
                 rows, standardize, unit_free=self.density_unit != "data", one_hot=self.standardize == "auto"
