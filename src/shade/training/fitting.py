@@ -116,8 +116,8 @@ def with_number_format(job: TrainingJob, checkpoints: Checkpoints | None, device
     number_format = checkpoints.identity["parameters"]["number_format"]
     if number_format == "bfloat16" and device.type != "cpu":
         raise CheckpointError(
-            f"The checkpoint {checkpoints.path} was trained in bfloat16 on a CPU, and a GPU trains in float32. Resume with "
-            "device=\"cpu\", or start anew without 'resume'."
+            f"The checkpoint {checkpoints.path} was trained in bfloat16 on a CPU, and a GPU trains in float32. "
+            "Resume with device=\"cpu\", or start anew without 'resume'."
         )
     return replace(job, settings=replace(job.settings, precision=number_format))
 
