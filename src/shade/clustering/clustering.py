@@ -228,26 +228,26 @@ def cluster(
     if rule.with_small_clusters != rule:  # so that a fit with a minimum size equals `recluster` with it
         found = cluster(points, rule.with_small_clusters, data=data, space=space, n_jobs=n_jobs, tree_of=tree_of)
         return recluster(found, rule, tree_of=tree_of)
-    n = len(points)
-    shown, spanning = Shown.nothing(n), None
+    shown, own = Shown.nothing(len(points)), None
     if data is None:
-        spanning = build(shown.groups)
-        own = DataTree.from_spanning_tree(points, spanning)
-    background = data.background if data is not None else look_for_background(own, rule, n_jobs)
+        own = DataTree.from_spanning_tree(points, build(shown.groups))
+        background = look_for_background(own, rule, n_jobs)
+    else:
+        background = data.background
     if background.any():
-        shown, spanning = replace(shown, groups=np.where(background, -1, 0)), None
-    spanning = spanning or build(shown.groups)
+        shown, own = replace(shown, groups=np.where(background, -1, 0)), None
+    spanning = build(shown.groups) if own is None else own.spanning
+    tree = DCTree.from_spanning_tree(spanning) if own is None else own.dc_tree
     links = links_of(spanning)
     if data is not None:
         links = sort_links([spanning.edges, data.spanning.edges], [points, data.samples])
-    rows = np.flatnonzero(~shown.background)
     if rule.selection != "information":
         dimension = 1.0
-    elif data is None and len(rows) == n:
+    elif own is not None:
         dimension = own.dimension
     else:
-        dimension = dimension_of_rows(points, rows, n_jobs)
-    found = Clustering(points, rule, dimension, DCTree.from_spanning_tree(spanning), links, shown, space)
+        dimension = dimension_of_rows(points, np.flatnonzero(~background), n_jobs)
+    found = Clustering(points, rule, dimension, tree, links, shown, space)
     if data is None or data.clusters is None or rule.selection != "information":
         return found
     information = float(select_clusters(found.structure_tree).stability.sum())
