@@ -84,13 +84,13 @@ def fit(
         with writing(output):
             labels = labels_table(model, samples.ids, samples if with_data else None, options["label"])
             shown = None if no_data else _for_report(samples, memory, messages)
-            write_results(model, folder, labels, summary, shown, messages)
+            write_results(model, folder, labels, summary, shown, messages, None if no_data else again)
     checkpoint.unlink(missing_ok=True)
     show_results(summary, output, as_json=as_json)
     if not no_data and (samples.kind != "table" or options["id"] is not None):
         what = "ids" if samples.kind == "table" else "names and small pictures"
         messages.say(f"note: report.html shows the {what} of the rows to whoever has it; --no-data leaves them out")
-    if (followed := explain_followed_columns(model, samples)) is not None:
+    if (followed := explain_followed_columns(model, samples, again)) is not None:
         messages.say(followed)
 
 
