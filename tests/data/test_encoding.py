@@ -63,7 +63,7 @@ def test_a_later_table_is_encoded_like_the_first_whatever_is_in_it() -> None:
     rows = table()
     encoder = TableEncoder(missing="indicator", drop=["since"]).fit(rows)
     one = rows.iloc[[7]].drop(columns=["since", "row"])
-    assert encoder.get_feature_names_out()[-1] == "plan is missing"
+    assert encoder.get_feature_names_out()[-1] == "a value is missing"
     assert np.array_equal(encoder.transform(one), encoder.transform(rows)[7:8])
     with pytest.warns(ShadeWarning, match="'city' has values that the model was not trained on, such as 'Be"):
         stranger = encoder.transform(one.assign(city="Bergen"))

@@ -189,7 +189,7 @@ def _train(samples: Samples, parameters: dict[str, Any], fitting: dict[str, Any]
             raise type(error)(text) from None
         raise UsageError(text if "--resume" in text else f"{text} Leave --resume out to start anew.") from None
     except ValueError as error:
-        raise DataError(str(error)) from None
+        raise DataError(in_options(str(error))) from None
     finally:
         if progress is not None:
             progress.close()

@@ -29,8 +29,9 @@ class Filler:
     Attributes
     ----------
     kind : {"mean", "median", "indicator"}
-        The mean of a group, or its median; "indicator" fills with the median and adds a column of 0 and 1 for each of
-        the columns `flagged`.
+        The mean of a group, or its median; "indicator" fills with the median and adds a column that is 1 for rows
+        that lack a value in one of the columns `flagged`. With a column for each, rows that lack a value would be so
+        far from others that what is missing becomes the clusters.
     values : list of list of float
         For each group, a value for each column.
     scale : list of float
@@ -80,7 +81,7 @@ class Filler:
                 block = rows[filled, start:stop]
                 chosen = block.argmax(axis=1)[:, None] == np.arange(stop - start)
                 rows[filled, start:stop] = chosen if stop - start > 1 else block.round()
-        return np.hstack([rows, empty[:, self.flagged]]) if self.flagged else rows
+        return np.hstack([rows, empty[:, self.flagged].any(axis=1, keepdims=True)]) if self.flagged else rows
 
     def to_json(self) -> dict[str, Any]:
         """What `from_json` takes."""
