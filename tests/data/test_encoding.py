@@ -146,6 +146,18 @@ def test_what_is_filled_in_comes_from_similar_rows() -> None:
     assert np.abs(Filler.fit(lonely, "mean").values).max() < 300
 
 
+def test_similar_rows_are_found_where_hardly_any_is_complete() -> None:
+    chance = np.random.default_rng(0)
+    groups = chance.integers(0, 3, 400)
+    rows = 10.0 * np.eye(3).repeat(12, axis=1)[groups] + chance.normal(size=(400, 36))
+    holes = chance.random(rows.shape) < 0.2
+    assert (~holes.any(axis=1)).sum() < 5
+    with_holes = np.where(holes, np.nan, rows)
+    for kind in ("mean", "median"):
+        filled = Filler.fit(with_holes, kind).fill(with_holes)
+        assert np.sqrt(np.mean((filled - rows)[holes] ** 2)) < 1.2  # about 4.7 with one value for each column
+
+
 def test_an_encoding_survives_its_file_and_a_damaged_one_is_refused() -> None:
     encoding = TableEncoder(missing="indicator").fit(table()).encoding_
     described = json.loads(json.dumps(encoding.to_json()))

@@ -65,7 +65,9 @@ def test_text_columns_are_an_error_that_shows_the_options_that_help(tmp_path: Pa
     samples = read_samples(path, label="group", drop_non_numeric=True)
     assert samples.feature_names == ("height", "weight")
     assert "left out 2 columns not of numbers: 'id', 'home town'" in samples.notes
-    assert "has no column left to cluster by, out of 5 columns" in message(path, drop=["height", "weight"], drop_non_numeric=True)
+    assert "has no column left to cluster by, out of 5 columns" in message(
+        path, drop=["height", "weight"], drop_non_numeric=True
+    )
 
 
 @pytest.mark.parametrize(("suffix", "separator"), [(".tsv", "\t"), (".csv", ";"), (".txt", "|"), (".csv", ",")])
