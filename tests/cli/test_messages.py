@@ -64,6 +64,16 @@ def test_wrong_options_of_recluster(given: tuple[str, ...], fitted: Path) -> Non
     assert last_line(result) == f"shade: {RECLUSTER[given]}"
 
 
+def test_too_few_rows_are_told_in_options_and_columns_keep_their_names(tmp_path: Path) -> None:
+    (tmp_path / "few.csv").write_text("label,memory\n1,2\n3,4\n")
+    few = run("fit", tmp_path / "few.csv", "-o", tmp_path / "out")
+    assert last_line(few).endswith("fewer than min_samples = 5. Give more rows or a smaller --min-samples.")
+    far = np.column_stack([np.arange(100) % 7, np.arange(100) % 11, [*range(99), 10**9]])
+    pd.DataFrame(far, columns=["a", "b", "memory"]).to_csv(tmp_path / "far.csv", index=False)
+    warned = run("fit", tmp_path / "far.csv", "-o", tmp_path / "out", *QUICK)
+    assert "warning: In column 'memory' one row lies so far out" in warned.stderr
+
+
 def test_columns_that_a_model_needs(fitted: Path, tmp_path: Path) -> None:
     (tmp_path / "new.csv").write_text("height,weight\n1,2\n3,4\n")
     result = run("predict", fitted, tmp_path / "new.csv")

@@ -179,7 +179,8 @@ def in_options(text: str) -> str:
         switched = {"True": f"--{flag}", "False": f"--no-{flag}"}
         return switched.get(found["value"] or "True", f"--{flag} {found['value']}")
 
-    return re.sub(r"'(?P<named>\w+)'(?!\w)|\b(?P<given>\w+)=(['\"]?)(?P<value>[\w.]+)\3", option, text)
+    of_column = r"(?<!olumn )(?<!such as )"  # a column may have the name of a parameter
+    return re.sub(rf"{of_column}'(?P<named>\w+)'(?!\w)|\b(?P<given>\w+)=(['\"]?)(?P<value>[\w.]+)\3", option, text)
 
 
 def in_commands(
