@@ -45,6 +45,8 @@ def test_each_kind_of_column_becomes_numbers_with_names() -> None:
         "rows by it",
         "encoded 2 columns of categories: 'city' (3), 'plan' (2)",
         "read 1 column of dates as days: 'since'",
+        "3 columns with few different values may become the clusters: 'city', 'news', 'plan'. --drop leaves a column "
+        "out",
         "filled 43 values in 43 of 120 rows and 1 of 5 columns with the mean of similar rows",
     )  # fmt: skip
     encoded = encoder.transform(rows)

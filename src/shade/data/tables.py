@@ -206,7 +206,7 @@ def _notes_on_values(table: Any, plan: Plan) -> list[str]:
     names = [column.name for column in plan.columns if table.num_rows > FEW_VALUES and column.kind != "date"]
     few = [name for name in names if _has_few_values(table[name])]
     notes = []
-    if 0 < 2 * len(few) <= len(plan.columns):  # of a table that has hardly any others, none can be left out
+    if 0 < len(few) < len(plan.columns):  # of which something must be left
         which = f"{counted(len(few), 'column')} with few different values may become the clusters"
         notes.append(f"{which}: {enumerate_names(few)}. --drop leaves a column out")
     notes += [
