@@ -161,7 +161,7 @@ def test_fewer_clusters_than_wanted_and_the_next_step_as_it_is_written(tmp_path:
         model = DCTreeClustering(n_clusters=5, min_cluster_size=100).fit(CLOUD)
     sentence = str(said[-1].message)
     assert sentence == (
-        "Only one cluster was found instead of 5: the density tree of the 400 rows does not have 5 separate branches "
+        "Only 1 cluster instead of 5 was found: the density tree of the 400 rows does not have 5 separate branches "
         "with at least 100 rows each. To allow smaller clusters: recluster(n_clusters=5, min_cluster_size=3)"
     )
     assert follow(model, sentence, CLOUD).n_clusters_ == 5
@@ -209,8 +209,8 @@ NOISE = {  # parameters, rows, another clustering if the first has little noise,
     ),
     "cut": (
         {}, CLOUD, {"cut_distance": 0.1},
-        "100% of the 400 rows are noise: they lie in no group that is connected within the distance 0.1. In Python, "
-        "assign_noise() puts all of them into clusters. To connect more of them: recluster(cut_distance=0.941)",
+        "100% of the 400 rows are noise: they lie in no group that is connected within the distance 0.1. To connect "
+        "more of them: recluster(cut_distance=0.941)",
     ),
 }  # fmt: skip
 

@@ -207,8 +207,8 @@ def _notes_on_values(table: Any, plan: Plan) -> list[str]:
     few = [name for name in names if _has_few_values(table[name])]
     notes = []
     if 0 < len(few) < len(plan.columns):  # of which something must be left
-        which = f"{counted(len(few), 'column')} with few different values may become the clusters"
-        notes.append(f"{which}: {enumerate_names(few)}. --drop leaves a column out")
+        what = f"{counted(len(few), 'column')} with few different values may become the clusters"
+        notes.append(f"{what}: {enumerate_names(few)}. --drop leaves a column out")
     notes += [
         f"column {column.name!r} is used for clustering like any other column. If it holds known groups, add --label "
         f"{quote(column.name)}"
@@ -245,9 +245,9 @@ def _explain_text(table: Any, text: list[str]) -> str:
     drops = " ".join(f"--drop {quote(name)}" for name in text)
     cells = (next((str(cell) for cell in table[name].to_pylist() if cell is not None), "") for name in text)
     examples = [f"{name!r} (such as {cell[:20]!r})" for name, cell in zip(text, cells, strict=True)]
-    which = f"{counted(len(text), 'column')} with neither numbers nor categories"
+    what = f"{counted(len(text), 'column')} with neither numbers nor categories"
     return (
-        f"{which}: {_shorten(examples)}. Leave {'it' if len(text) == 1 else 'them'} out with {drops} (or all text with "
+        f"{what}: {_shorten(examples)}. Leave {'it' if len(text) == 1 else 'them'} out with {drops} (or all text with "
         "--drop-non-numeric), encode a column with --categories, or name one as --id or --label"
     )
 

@@ -16,6 +16,7 @@ from shade._base.arrays import IntArray
 from shade._base.errors import ShadeWarning
 from shade.clustering.clustering import Clustering
 from shade.clustering.structure_tree import StructureTree
+from shade.data.samples import counted
 
 MUCH_NOISE = 0.5
 LONELY_COLUMNS = 0.1  # fraction of the columns in which one row far out is worth a warning
@@ -35,8 +36,9 @@ def explain_few_clusters(clustering: Clustering) -> str:
     wanted = rule.n_clusters or 2
     if rule.cut_distance is not None or found >= wanted or (rule.n_clusters is None and found != 1):
         return ""
-    what = "Only one cluster was found" if found == 1 else f"Only {found} clusters were found"
-    what += "" if rule.n_clusters is None else f" instead of {wanted}"
+    what = "Only one cluster was found"
+    if rule.n_clusters is not None:
+        what = f"Only {counted(found, 'cluster')} instead of {wanted} {'was' if found == 1 else 'were'} found"
     sizes = next_splits(clustering)
     smallest = clustering.structure_tree.test.smallest
     if rule.n_clusters is not None or not sizes:
@@ -106,10 +108,8 @@ def explain_noise(clustering: Clustering) -> str:
     else:
         why = "they lie far outside of all clusters"
         how = f"To make the density smoother: {_recluster(min_samples=min(2 * rule.min_samples, n))}"
-    return (
-        f"{share:.0%} of the {n:,} rows are noise: {why}. In Python, assign_noise() puts all of them into clusters. "
-        f"{how}"
-    )
+    assigning = " In Python, assign_noise() puts all of them into clusters." if clustering.flat.n_clusters else ""
+    return f"{share:.0%} of the {n:,} rows are noise: {why}.{assigning} {how}"
 
 
 def _share_of_noise(clustering: Clustering) -> float:
