@@ -50,11 +50,14 @@ class Shown:
         Rows that lie between those clusters of the data.
     decides : bool
         Whether the clusters are those of the data.
+    strongest_split : tuple of float, optional
+        If the data decides that there is one cluster: the evidence of its strongest split, and the limit.
     """
 
     groups: IntArray
     outside: BoolArray
     decides: bool = False
+    strongest_split: tuple[float, float] | None = None
 
     @classmethod
     def nothing(cls, n: int) -> Shown:
@@ -255,7 +258,7 @@ def cluster(
         return found
     labels = data.clusters.labels
     groups = np.where(shown.background, -1, follow_links(labels, links))
-    shown = Shown(groups, (labels < 0) & (groups >= 0), decides=True)
+    shown = Shown(groups, (labels < 0) & (groups >= 0), True, data.clusters.strongest_split)
     return replace(found, dc_tree=DCTree.from_spanning_tree(build(groups, spanning)), shown=shown)
 
 
@@ -293,7 +296,8 @@ def find_clear_clusters(
         return None
     labels = np.full(len(background), -1)
     labels[rows] = found.labels
-    return DataClusters(labels, float(found.stability.sum()))
+    strongest = tree.strongest_split(data.dc_tree.among(rows)) if found.n_clusters == 1 else None
+    return DataClusters(labels, float(found.stability.sum()), strongest)
 
 
 def read_tree(tree: DataTree, rule: ClusterRule, rows: IntArray | None, n_jobs: int | None) -> StructureTree:

@@ -17,7 +17,14 @@ from shade.clustering.selection import FlatClustering
 from shade.data.encoding import TableEncoding
 from shade.data.standardize import Standardizer
 from shade.density.dc_tree import DCTree
-from shade.persistence.model_checks import ESTIMATORS, check_clusters, check_contents, check_points, rule_of
+from shade.persistence.model_checks import (
+    ESTIMATORS,
+    check_clusters,
+    check_contents,
+    check_points,
+    rule_of,
+    strongest_split_of,
+)
 from shade.persistence.model_file import ModelContents
 from shade.training.autoencoders import count_entries, has_decoder, outline_network, shape_for_network
 from shade.training.inference import encode_rows
@@ -45,6 +52,7 @@ def contents_of(model: Any, *, decoder: bool = True) -> ModelContents:
         "precision": getattr(model, "precision_", None),
         "settled": clustering.space == "settled",
         "of_data": clustering.shown.decides,
+        "strongest_split": clustering.shown.strongest_split,
         "seed": getattr(model, "seed_", None),
         "decoder": decoder and all(map(has_decoder, networks)),
         "history": getattr(model, "history_", []),
@@ -129,7 +137,7 @@ def restore(model: Any, contents: ModelContents) -> None:
         float(description["dimension"]),
         DCTree(**part_of(arrays, "dc_tree.")),
         arrays["links"],
-        Shown(arrays["groups"], outside, description["of_data"]),
+        Shown(arrays["groups"], outside, description["of_data"], strongest_split_of(description)),
         _space_of(description),
     )
     check_points(clustering)

@@ -20,7 +20,7 @@ from shade.clustering.joining import join_clusters
 from shade.clustering.selection import FlatClustering, select_each_number, total_stabilities
 from shade.clustering.structure_tree import StructureTree
 from shade.data.samples import counted
-from shade.estimators.result_warnings import explain_noise, explain_one_cluster, next_splits
+from shade.estimators.result_warnings import explain_few_clusters, explain_noise, next_splits
 from shade.metrics.explanation import explain_groups
 from shade.plots.palette import DARK_NOISE_COLOUR, NOISE_COLOUR, cluster_colours
 from shade.report.samples import KnownSamples
@@ -190,7 +190,7 @@ def gather_contents(model: TreeClusteringMixin, samples: KnownSamples, views: Se
     }
 
 
-def describe_run(model: Any, samples: KnownSamples) -> dict[str, Any]:
+def describe_run(model: Any, samples: KnownSamples, command: str | None = None) -> dict[str, Any]:
     """What was run on what and how long, for the header and the tables of the page."""
     history = getattr(model, "history_", None) or []
     facts = {
@@ -214,7 +214,7 @@ def describe_run(model: Any, samples: KnownSamples) -> dict[str, Any]:
     }
     return {
         "facts": facts,
-        "advice": _advise(model.clustering_),
+        "advice": _advise(model.clustering_, command),
         "parameters": {name: shorten(str(value), 200) for name, value in given.items()},
         "source": samples.source,
         "notes": samples.notes,
@@ -222,15 +222,16 @@ def describe_run(model: Any, samples: KnownSamples) -> dict[str, Any]:
     }
 
 
-def _advise(clustering: Clustering) -> list[str]:
+def _advise(clustering: Clustering, command: str | None) -> list[str]:
     """What a result of one cluster, or of much noise, means, and what can be done next."""
-    advice = [sentence for sentence in (explain_one_cluster(clustering), explain_noise(clustering)) if sentence]
-    for name, value in dict.fromkeys(re.findall(r"recluster\((\w+)=([\w.]+)\)", " ".join(advice))):
-        flag = name.replace("_", "-")
-        option = f"--no-{flag}" if value == "False" else f"--{flag} {value}"
-        advice.append(f"In a terminal, in the folder of this report: shade recluster . {option}")
+    advice = [sentence for sentence in (explain_few_clusters(clustering), explain_noise(clustering)) if sentence]
+    for changes in re.findall(r"recluster\((.+?)\)", " ".join(advice)):
+        pairs = (change.split("=") for change in changes.replace("_", "-").split(", "))
+        options = (f"--no-{name}" if value == "False" else f"--{name} {value}" for name, value in pairs)
+        advice.append(f"In a terminal, in the folder of model.shade: shade recluster . {' '.join(options)}")
     if "set_params(background_noise=False)" in " ".join(advice):
-        advice.append("In a terminal: the same shade fit with --no-background-noise --overwrite")
+        fitted_by = command or "the same shade fit with"
+        advice.append(f"In a terminal: {fitted_by} --no-background-noise --overwrite")
     if clustering.flat.n_clusters == 1 and (sizes := next_splits(clustering)):
         parts = (f"{len(own)} clusters of {', '.join(f'{size:,}' for size in own)} rows" for own in sizes)
         advice.append(f"The next splits would give {', or '.join(parts)}.")
