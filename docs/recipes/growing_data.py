@@ -7,7 +7,7 @@ clusters keep their numbers. Nothing is trained.
 """
 
 # %%
-# Handwritten digits. The model is fitted without any six.
+# Handwritten digits. The model is fitted without any zero.
 
 import warnings
 
@@ -17,8 +17,8 @@ from sklearn.datasets import load_digits
 from shade import SHADE
 
 X, digit = load_digits(return_X_y=True)
-six, later = digit == 6, np.arange(len(X)) % 5 == 0
-before, week = X[~six & ~later], X[~six & later]
+zero, later = digit == 0, np.arange(len(X)) % 5 == 0
+before, week = X[~zero & ~later], X[~zero & later]
 model = SHADE(n_networks=2, epochs=30, random_state=0).fit(before)
 first = model.labels_
 print(model.n_clusters_, "clusters of", len(before), "rows")
@@ -32,15 +32,16 @@ print(f"{model.n_clusters_} clusters, {kept:.0%} of the old rows kept their labe
 
 # %%
 # Rows of a new kind. ``predict`` can only put them into a cluster that is there, or call them noise. ``update`` can find that
-# they are a cluster of their own. It warns if the networks do not fit them:
+# they are a cluster of their own. It warns if the networks do not fit them. A new cluster gets the next number, or the number of a
+# cluster that is gone because two have become one:
 
 n_clusters = model.n_clusters_
 with warnings.catch_warnings(record=True) as told:
     warnings.simplefilter("always")
-    model.update(X[six])
+    model.update(X[zero])
 print(*(warning.message for warning in told), sep="\n")
-new = model.labels_[-six.sum() :] >= n_clusters
-print(f"{new.mean():.0%} of the sixes are in a new cluster")
+new = model.labels_[-zero.sum() :] >= n_clusters
+print(f"{new.mean():.0%} of the zeros are in a new cluster")
 
 # %%
 # This works as long as the networks place the new rows apart from all others, although they have never seen such rows. Try it

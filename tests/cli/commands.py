@@ -1,6 +1,8 @@
 """Running commands in this process."""
 
+import sys
 from typing import Any
+from unittest import mock
 
 from typer.testing import CliRunner
 
@@ -24,4 +26,6 @@ QUICK = (
 
 def run(*arguments: object, **options: Any) -> Any:
     """What a command answered; `stdout`, `stderr` and `exit_code` of it."""
-    return CliRunner().invoke(app, [str(argument) for argument in arguments], prog_name="shade", **options)
+    words = [str(argument) for argument in arguments]
+    with mock.patch.object(sys, "argv", ["shade", *words]):  # messages name the command to try next
+        return CliRunner().invoke(app, words, prog_name="shade", **options)

@@ -1,10 +1,13 @@
 """What people read, sentence by sentence: a case, and exactly what it says."""
 
 import copy
+import json
+import re
 import shlex
 import subprocess
 import sys
 import warnings
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +18,8 @@ from sklearn.datasets import make_blobs
 
 from shade import DCTreeClustering, load
 from shade._base.errors import ShadeWarning
-from shade.estimators.result_warnings import explain_noise, explain_one_cluster
+from shade.estimators.result_warnings import explain_few_clusters, explain_noise
+from shade.report import write_report
 from tests.cli.commands import QUICK, run
 
 CLOUD = np.random.default_rng(0).normal(size=(400, 4))
@@ -60,6 +64,16 @@ def test_wrong_options_of_recluster(given: tuple[str, ...], fitted: Path) -> Non
     assert last_line(result) == f"shade: {RECLUSTER[given]}"
 
 
+def test_too_few_rows_are_told_in_options_and_columns_keep_their_names(tmp_path: Path) -> None:
+    (tmp_path / "few.csv").write_text("label,memory\n1,2\n3,4\n")
+    few = run("fit", tmp_path / "few.csv", "-o", tmp_path / "out")
+    assert last_line(few).endswith("fewer than min_samples = 5. Give more rows or a smaller --min-samples.")
+    far = np.column_stack([np.arange(100) % 7, np.arange(100) % 11, [*range(99), 10**9]])
+    pd.DataFrame(far, columns=["a", "b", "memory"]).to_csv(tmp_path / "far.csv", index=False)
+    warned = run("fit", tmp_path / "far.csv", "-o", tmp_path / "out", *QUICK)
+    assert "warning: In column 'memory' one row lies so far out" in warned.stderr
+
+
 def test_columns_that_a_model_needs(fitted: Path, tmp_path: Path) -> None:
     (tmp_path / "new.csv").write_text("height,weight\n1,2\n3,4\n")
     result = run("predict", fitted, tmp_path / "new.csv")
@@ -84,16 +98,16 @@ ONE_CLUSTER = {
     ),
     "too large a size": (
         {"min_cluster_size": 900},
-        "Only one cluster was found: the density tree of the 400 rows has no two branches with at least 900 rows each. "
-        "To allow smaller clusters: recluster(min_cluster_size=100)",
+        "Only one cluster was found: the density tree of the 400 rows does not have 2 separate branches with at least "
+        "900 rows each. To allow smaller clusters: recluster(min_cluster_size=12)",
     ),
 }
 
 
 def test_the_advice_after_one_cluster_ends() -> None:
     few = DCTreeClustering(min_cluster_size=2, min_samples=2).fit(CLOUD[:3])
-    assert explain_one_cluster(few.clustering_).endswith(
-        "has no two branches with at least 2 rows each. Give more rows."
+    assert explain_few_clusters(few.clustering_).endswith(
+        "does not have 2 separate branches with at least 2 rows each. Give more rows."
     )
 
 
@@ -117,6 +131,60 @@ def test_the_next_step_after_one_cluster_works_as_it_is_written() -> None:
             assert np.bincount(other.labels_).tolist() == [252, 148]
 
 
+@pytest.mark.parametrize("columns", [1, 2, 3, 4])
+def test_one_cluster_of_few_or_many_columns_has_the_figures_everywhere(columns: int, tmp_path: Path) -> None:
+    X = np.random.default_rng(columns).normal(size=(200, columns))
+    pd.DataFrame(X).to_csv(tmp_path / "cloud.csv", index=False, header=list("abcd")[:columns])
+    result = run("fit", tmp_path / "cloud.csv", "-o", tmp_path / "out", *QUICK, "--selection", "information")
+    assert result.exit_code == 0, result.output
+    (warning,) = re.findall(r"^warning: (.*): shade recluster .*$", result.stderr, re.MULTILINE)
+    where = "in the data, " if columns <= 3 else ""
+    found = re.fullmatch(
+        rf"Only one cluster was found: {where}the strongest split of the density tree is not more than chance "
+        r"\(evidence ([\d.]+), it needs ([\d.]+)\). To divide it all the same, into (\d+) and (\d+) rows",
+        warning,
+    )
+    assert found is not None, warning
+    assert 0 < float(found[1]) < float(found[2])
+    model = load(tmp_path / "out")
+    with pytest.warns(ShadeWarning) as said:
+        model.set_params(callbacks=()).fit(pd.read_csv(tmp_path / "cloud.csv"))
+    assert str(said[-1].message) == f"{warning}: recluster(n_clusters=2)"
+    assert explain_few_clusters(load(tmp_path / "out").clustering_) == f"{warning}: recluster(n_clusters=2)"
+    assert f"{warning}: recluster(n_clusters=2)" in unescape((tmp_path / "out" / "report.html").read_text("utf-8"))
+    divided = run("recluster", tmp_path / "out", "--n-clusters", "2", "--json")
+    assert json.loads(divided.stdout)["cluster_sizes"] == [int(found[3]), int(found[4])]
+
+
+def test_fewer_clusters_than_wanted_and_the_next_step_as_it_is_written(tmp_path: Path) -> None:
+    with pytest.warns(ShadeWarning) as said:
+        model = DCTreeClustering(n_clusters=5, min_cluster_size=100).fit(CLOUD)
+    sentence = str(said[-1].message)
+    assert sentence == (
+        "Only 1 cluster instead of 5 was found: the density tree of the 400 rows does not have 5 separate branches "
+        "with at least 100 rows each. To allow smaller clusters: recluster(n_clusters=5, min_cluster_size=3)"
+    )
+    assert follow(model, sentence, CLOUD).n_clusters_ == 5
+    model.save(tmp_path / "model.shade")
+    page = unescape(write_report(model, tmp_path / "report.html").read_text(encoding="utf-8"))
+    assert sentence in page
+    assert "in the folder of model.shade: shade recluster . --n-clusters 5 --min-cluster-size 3" in page
+    divided = run("recluster", tmp_path, "--n-clusters", "5", "--min-cluster-size", "3", "--json")
+    assert '"n_clusters": 5' in divided.stdout
+
+
+def test_the_next_command_after_recluster_keeps_its_options(tmp_path: Path) -> None:
+    DCTreeClustering(n_clusters=1, min_cluster_size=900).fit(CLOUD).save(tmp_path / "model.shade")
+    shown = run("recluster", tmp_path / "model.shade", "--min-cluster-size", "12", "--json")
+    command = shown.stderr.rpartition("rows: ")[2].strip()
+    assert command == f"shade recluster {tmp_path / 'model.shade'} --min-cluster-size 12 --n-clusters 2"
+    assert '"n_clusters": 2' in run(*shlex.split(command)[1:], "--json").stdout
+    written = run("recluster", tmp_path / "model.shade", "--min-cluster-size", "12", "-o", tmp_path / "out")
+    command = written.stderr.partition("rows: ")[2].splitlines()[0]
+    assert command == f"shade recluster {tmp_path / 'out'} --n-clusters 2"
+    assert '"n_clusters": 2' in run(*shlex.split(command)[1:], "--json").stdout
+
+
 def test_one_wanted_cluster_is_no_surprise(recwarn: pytest.WarningsRecorder) -> None:
     DCTreeClustering(n_clusters=1).fit(CLOUD)
     assert not list(recwarn)
@@ -137,12 +205,12 @@ NOISE = {  # parameters, rows, another clustering if the first has little noise,
     "between": (
         {"between_noise": True}, BLOBS, {"n_clusters": 7},
         "60% of the 2,000 rows are noise: they lie between clusters. In Python, assign_noise() puts all of them into "
-        "clusters. To assign them to the nearest cluster: recluster(between_noise=False)",
+        "clusters. To assign them to the nearest cluster: recluster(n_clusters=7, between_noise=False)",
     ),
     "cut": (
         {}, CLOUD, {"cut_distance": 0.1},
-        "100% of the 400 rows are noise: they lie in no group that is connected within the distance 0.1. In Python, "
-        "assign_noise() puts all of them into clusters. To connect more of them: recluster(cut_distance=0.941)",
+        "100% of the 400 rows are noise: they lie in no group that is connected within the distance 0.1. To connect "
+        "more of them: recluster(cut_distance=0.941)",
     ),
 }  # fmt: skip
 
@@ -181,7 +249,7 @@ def test_the_command_after_much_noise_works_when_it_is_pasted(tmp_path: Path) ->
     assert cause.endswith("clusters. To cluster the background as well")
     assert command == shlex.join(["shade", *settings, "--no-background-noise", "--overwrite"])
     page = (tmp_path / "a folder" / "report.html").read_text(encoding="utf-8")
-    assert "In a terminal: the same shade fit with --no-background-noise --overwrite" in page
+    assert f"In a terminal: {command}" in unescape(page)
     pasted = [*shade, *shlex.split(command)[1:]]
     again = subprocess.run(pasted, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert "are noise" not in again.stderr
@@ -207,7 +275,7 @@ def test_the_command_after_one_cluster_works_when_it_is_pasted(tmp_path: Path) -
     assert '"n_clusters": 2' in again.stdout
     page = (tmp_path / "a folder" / "report.html").read_text(encoding="utf-8")
     assert "SHADE found 1 cluster in cloud.csv" in page
-    assert "In a terminal, in the folder of this report: shade recluster . --n-clusters 2" in page
+    assert "In a terminal, in the folder of model.shade: shade recluster . --n-clusters 2" in page
     assert "The next splits would give 2 clusters of " in page
     labels = pd.read_csv(tmp_path / "a folder" / "labels.csv")
     assert list(labels) == ["id", "label", "probability", "outlier_score", *"abcd"]

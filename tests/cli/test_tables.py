@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -30,10 +31,17 @@ def orders(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+def command_of(folder: Path) -> str:
+    settings = [*QUICK, "--epochs", "50", "--network", "64"]
+    return shlex.join(
+        ["shade", "fit", f"{folder.parent}/orders.csv", "-o", f"{folder}", "--missing", "median", *settings]
+    )
+
+
 @pytest.fixture(scope="module")
 def of_orders(orders: Path) -> Path:
     folder = orders.parent / "out"
-    result = run("fit", orders, "-o", folder, "--missing", "median", *QUICK, "--epochs", 50, "--network", 64)
+    result = run(*shlex.split(command_of(folder))[1:])
     assert result.exit_code == 0, result.output
     (folder.parent / "said.txt").write_text(result.output)
     return folder
@@ -52,7 +60,7 @@ def test_what_was_done_to_a_table_and_what_decides_is_told(of_orders: Path) -> N
         "1 column with few different values may become the clusters: 'kind'. --drop leaves a column out",
         "filled 2 values in 2 of 120 rows and 1 of 4 columns with the median of similar rows",
         "the clusters follow the values of 'kind': nearly all rows of a cluster have the same value. To find what else "
-        "there is, fit without: --drop kind",
+        f"there is, fit without: {command_of(of_orders)} --drop kind --overwrite",
     ):  # fmt: skip
         assert f"note: {note}\n" in said
     assert re.search(r"^told apart by   \w+ \(0\.\d\d\), \w+ \(0\.\d\d\), \w+ \(0\.\d\d\)$", said, re.MULTILINE)

@@ -5,10 +5,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.metrics import calinski_harabasz_score
 
-from shade import DCTreeClustering, load
-from shade.clustering import Clustering, ClusterRule, FlatClustering, cluster
+from shade import SHADE, DCTreeClustering, load
+from shade.clustering import Clustering, ClusterRule, FlatClustering, cluster, find_layers
+from shade.clustering.clustering import Space
+from shade.clustering.joining import choose_number
 from shade.clustering.links import follow_links
+from shade.clustering.memberships import memberships_of
 from tests.clustering.test_selection import check_description
 from tests.oracles import partition_of
 
@@ -120,3 +124,81 @@ def test_a_model_with_joined_clusters_predicts_its_rows_and_is_saved(tmp_path: P
     np.testing.assert_array_equal(fewer.recluster().labels_, model.labels_)
     fewer.save(tmp_path / "three.shade")
     np.testing.assert_array_equal(load(tmp_path / "three.shade").labels_, fewer.labels_)
+
+
+def groups_of_parts(seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Three groups, each of six clusters that are nearer to each other than to those of other groups."""
+    rng = np.random.default_rng(seed)
+    parts = 3.0 * np.array([[x, y] for x in range(3) for y in range(2)])
+    centres = np.array([[0.0, 0.0], [18.0, 0.0], [0.0, 18.0]])[:, None] + parts
+    points = (centres[:, :, None] + 0.45 * rng.normal(size=(3, 6, 60, 2))).reshape(-1, 2)
+    return points, np.repeat(np.arange(3), 360)
+
+
+@pytest.mark.parametrize("dimension", [1.4, 2.0, 3.7, 9.0])
+def test_the_best_number_has_the_highest_index_by_its_formula(dimension: float) -> None:
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        points = rng.normal(size=(80, 3)) + 3.0 * rng.integers(0, 3, (80, 1))
+        labels = rng.permutation(np.repeat(np.arange(-1, 9), 8))
+        order = np.array([[0, place] for place in rng.permutation(np.arange(1, 9))])
+        inside, values = labels >= 0, {}
+        groups, rows = labels[inside], points[inside]
+        for number, (kept, gone) in zip(range(9, 1, -1), order, strict=True):
+            score = calinski_harabasz_score(rows, groups)  # B / W (n − k) / (k − 1)
+            values[number] = score * (number - 1) ** (1.0 - 2.0 / max(dimension, 2.0))
+            groups = np.where(groups == gone, kept, groups)
+        assert choose_number(labels, order, points, dimension) == max(values, key=lambda number: values[number])
+
+
+def test_one_or_two_clusters_are_not_joined() -> None:
+    points = np.arange(6.0)[:, None]
+    for labels in ([0, 0, 0, 0, 0, 0], [0, 0, 0, 1, 1, -1], [-1] * 6):
+        k = max(labels) + 1
+        order = np.zeros((max(k - 1, 0), 2), np.int64)
+        assert choose_number(np.array(labels), order, points, 2.0) == max(k, 1)
+
+
+@pytest.mark.parametrize("space", ["embedding", "settled"])
+def test_in_an_embedding_parts_of_one_group_become_one_cluster(space: Space) -> None:
+    for seed in range(5):
+        points, groups = groups_of_parts(seed)
+        given = cluster(points, ClusterRule(), n_jobs=1)
+        found = cluster(points, ClusterRule(), space=space, n_jobs=1)
+        assert given.flat.n_clusters > 10
+        inside = found.flat.labels >= 0
+        assert inside.mean() > 0.98
+        assert partition_of(found.flat.labels[inside]) == partition_of(groups[inside])
+        assert found.parts.n_clusters > 10
+        check_description(found.flat, len(points), f"{seed=}")
+        layers = find_layers(found)
+        assert layers.clusterings[layers.chosen].n_clusters == 3
+        assert [layer.n_clusters for layer in layers.clusterings][layers.chosen + 1] == found.parts.n_clusters
+        np.testing.assert_array_equal(memberships_of(found).argmax(axis=1)[inside], found.flat.labels[inside])
+
+
+def test_only_the_default_rule_joins_and_a_wanted_number_counts_the_parts() -> None:
+    points, _ = groups_of_parts(0)
+    found = cluster(points, ClusterRule(), space="settled", n_jobs=1)
+    parts = found.parts.n_clusters
+    assert found.with_number(parts).flat.n_clusters == parts
+    np.testing.assert_array_equal(found.with_number(parts).flat.labels, found.parts.labels)
+    for rule in (
+        ClusterRule(selection="branches"),
+        ClusterRule(selection="structure"),
+        ClusterRule(cut_distance=float(np.median(found.dc_tree.height))),
+    ):
+        other = replace(found, rule=rule)
+        assert other.flat.n_clusters == other.parts.n_clusters == replace(other, space="given").flat.n_clusters
+
+
+def test_a_model_knows_from_its_file_that_its_points_are_an_embedding(tmp_path: Path) -> None:
+    points, _ = groups_of_parts(1)
+    X = np.column_stack([points, points @ [[1.0, 0.5], [0.5, -1.0]]])
+    for settle in (False, True):
+        model = SHADE(network=(32,), epochs=5, n_networks=1, settle=settle, random_state=0).fit(X)
+        model.save(tmp_path / "model.shade")
+        loaded = load(tmp_path / "model.shade")
+        assert loaded.clustering_.space == model.clustering_.space == ("settled" if model.settled_ else "embedding")
+        np.testing.assert_array_equal(loaded.labels_, model.labels_)
+        np.testing.assert_array_equal(loaded.predict(X), model.labels_)

@@ -12,8 +12,9 @@ import pytest
 from shade.clustering import Clustering, ClusterRule, cluster
 from shade.clustering.joining import join_clusters
 from shade.clustering.known import Known
-from shade.clustering.known_clusters import choose_number
+from shade.clustering.known_clusters import number_by_labels
 from shade.clustering.memberships import memberships_of
+from tests.clustering.test_joining import groups_of_parts
 from tests.clustering.test_selection import check_description
 from tests.oracles import draw_groups, draw_points, partition_of
 
@@ -78,7 +79,7 @@ def test_clusters_agree_with_labels_and_pairs() -> None:
 def test_they_are_described_as_others_are() -> None:
     for what, found, known in drawn_clusterings(120):
         clustering = with_known(found, **known)
-        for flat in (clustering.flat, clustering.pieces):
+        for flat in (clustering.flat, clustering.parts):
             check_description(flat, len(found.points), what)
             assert set(flat.branch_labels[flat.branch_labels >= 0]) == set(range(flat.n_clusters)), what
             assert (flat.limit > 0).all(), what
@@ -97,9 +98,23 @@ def test_nothing_changes_where_nothing_is_known_or_all_is_known_already() -> Non
         for label, rows in enumerate(found.flat.exemplars[: found.flat.n_clusters]):
             one_each[rows[0]] = label
         if (one_each >= 0).any():
-            expected = found.flat.to_arrays()
-            for name, values in with_known(found, y=one_each).flat.to_arrays().items():
-                np.testing.assert_array_equal(values, expected[name], err_msg=f"{what} {name}")
+            check_same(with_known(found, y=one_each), found, what)
+
+
+def test_nothing_changes_in_an_embedding_where_labels_agree_with_the_joined_clusters() -> None:
+    for seed in range(5):
+        points, groups = groups_of_parts(seed)
+        found = cluster(points, ClusterRule(), space="embedding", n_jobs=1)
+        known = with_known(found, y=np.where(np.arange(len(points)) % 50 == 0, groups, -1))
+        check_same(known, found, f"{seed=}")
+        np.testing.assert_array_equal(known.parts.labels, found.parts.labels)
+        np.testing.assert_array_equal(memberships_of(known), memberships_of(found))
+
+
+def check_same(one: Clustering, other: Clustering, what: str) -> None:
+    expected = other.flat.to_arrays()
+    for name, values in one.flat.to_arrays().items():
+        np.testing.assert_array_equal(values, expected[name], err_msg=f"{what} {name}")
 
 
 def partitions(n: int) -> Iterator[list[int]]:
@@ -177,19 +192,48 @@ def test_labels_choose_how_far_clusters_are_joined() -> None:
     labels = np.repeat(np.arange(12), 3)
     order = np.array([[2 * pair, 2 * pair + 1] for pair in range(6)] + [[0, 2], [0, 4], [6, 8], [6, 10], [0, 6]])
     known = Known(np.where(np.arange(36) % 3 == 0, labels // 6, -1), NONE, NONE)
-    assert choose_number(labels, known, order) == 2
+    assert [number_by_labels(labels, known, order, automatic) for automatic in (12, 2, 1)] == [2, 2, 1]
     known = Known(np.where(np.arange(36) % 3 == 0, labels // 2, -1), NONE, NONE)
-    assert choose_number(labels, known, order) == 6
+    assert [number_by_labels(labels, known, order, automatic) for automatic in (12, 6, 1)] == [6, 6, 6]
     known = Known(np.where(np.arange(36) % 3 == 0, labels, -1), NONE, NONE)
-    assert choose_number(labels, known, order) == 12
+    assert [number_by_labels(labels, known, order, automatic) for automatic in (12, 6, 1)] == [12, 12, 12]
 
 
-def test_a_few_labels_do_not_join_clusters_that_they_say_nothing_about() -> None:
+def test_a_few_labels_do_not_change_the_number() -> None:
     labels = np.repeat(np.arange(12), 3)
     order = np.array([[0, other] for other in range(1, 12)])
-    y = np.full(36, -1)
-    y[[0, 33]] = 5  # of the first and of the last cluster
-    assert choose_number(labels, Known(y, NONE, NONE), order) == 12
+    for given in ((5, 5), (5, 6), (5, 6, 7, 8), (5, 5, 5, 5)):
+        y = np.full(36, -1)
+        y[np.linspace(0, 33, len(given)).astype(int)] = given  # of the first and the last cluster, and others between
+        for automatic in (12, 7, 1):
+            assert number_by_labels(labels, Known(y, NONE, NONE), order, automatic) == automatic, f"{given} {automatic}"
+
+
+def test_a_handful_of_wrong_labels_changes_no_cluster_that_holds_none_of_them() -> None:
+    for seed in range(20):
+        points, groups = groups_of_parts(seed % 5)
+        found = cluster(points, ClusterRule(), space="embedding", n_jobs=1)
+        assert found.flat.n_clusters == 3 < found.parts.n_clusters
+        y = np.full(len(points), -1)
+        random = np.random.default_rng(seed)
+        y[random.choice(720, 4, replace=False)] = random.integers(0, 3, 4)
+        labels, before = with_known(found, y=y).flat.labels, found.flat.labels
+        untouched = before == before[groups == 2].max()
+        assert set(labels[untouched]).isdisjoint(labels[~untouched]), f"{seed=}"
+        assert len(set(labels[untouched])) == 1, f"{seed=}"
+
+
+def test_labels_undo_joins_in_an_embedding() -> None:
+    points, groups = groups_of_parts(0)
+    parts = np.repeat(np.arange(18), 60)
+    found = cluster(points, ClusterRule(), space="embedding", n_jobs=1)
+    assert found.flat.n_clusters == 3
+    clustering = with_known(found, y=np.where(np.arange(len(points)) % 9 == 0, parts, -1))
+    inside = clustering.flat.labels >= 0
+    assert clustering.flat.n_clusters == 18
+    assert np.mean(clustering.flat.labels[inside] == clustering.flat.labels[parts * 60][inside]) > 0.98
+    coarser = with_known(found, y=np.where(np.arange(len(points)) % 9 == 0, groups // 2, -1))
+    assert coarser.flat.n_clusters == 2
 
 
 def test_joined_clusters_are_those_of_the_chosen_number() -> None:

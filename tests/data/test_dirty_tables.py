@@ -127,14 +127,14 @@ REFUSED = {  # a file, how it is written, options, and the sentence that must be
         ", or add --drop day.",
     ),
     "several.zip": (zipped(a_csv="x\n1\n", b_csv="x\n1\n"), {}, "holds 2 tables. Unpack it and give one of its files."),
-    "nested.jsonl": (lines({"x": 1, "y": [2]}), {}, "1 of 2 columns not of numbers: 'y'"),
+    "nested.jsonl": (lines({"x": 1, "y": [2]}), {}, "1 column with neither numbers nor categories: 'y'"),
     "no.db": (text("no database"), {}, "no.db cannot be read as a table: file is not a database."),
     "all_at_once.csv": (
         text('p,name,q\n"4,733",Ann Lee,\n988,Bo Day,5\n'), {},
         "'4,733' in column 'p' may be the number 4733 or 4.733 (if the comma separates thousands, add --thousands ',')"
-        "; 1 of 3 columns not of numbers: 'name' (such as 'Ann Lee'). Leave them out with --drop name (or all with "
-        "--drop-non-numeric), encode one with --categories, or name one as --id or --label. It also lacks 1 value in 1 "
-        "of 2 rows",
+        "; 1 column with neither numbers nor categories: 'name' (such as 'Ann Lee'). Leave it out with --drop name (or "
+        "all text with --drop-non-numeric), encode a column with --categories, or name one as --id or --label. It also "
+        "lacks 1 value in 1 of 2 rows",
     ),
     "scale.csv": (  # with one slip among answers from 1 to 5
         text("q,x\n" + "".join(f"{1 + row % 5},{row * row}\n" for row in range(30)) + "4x,7\n"), {},

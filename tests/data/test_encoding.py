@@ -45,6 +45,8 @@ def test_each_kind_of_column_becomes_numbers_with_names() -> None:
         "rows by it",
         "encoded 2 columns of categories: 'city' (3), 'plan' (2)",
         "read 1 column of dates as days: 'since'",
+        "3 columns with few different values may become the clusters: 'city', 'news', 'plan'. --drop leaves a column "
+        "out",
         "filled 43 values in 43 of 120 rows and 1 of 5 columns with the mean of similar rows",
     )  # fmt: skip
     encoded = encoder.transform(rows)
@@ -63,7 +65,7 @@ def test_a_later_table_is_encoded_like_the_first_whatever_is_in_it() -> None:
     rows = table()
     encoder = TableEncoder(missing="indicator", drop=["since"]).fit(rows)
     one = rows.iloc[[7]].drop(columns=["since", "row"])
-    assert encoder.get_feature_names_out()[-1] == "plan is missing"
+    assert encoder.get_feature_names_out()[-1] == "a value is missing"
     assert np.array_equal(encoder.transform(one), encoder.transform(rows)[7:8])
     with pytest.warns(ShadeWarning, match="'city' has values that the model was not trained on, such as 'Be"):
         stranger = encoder.transform(one.assign(city="Bergen"))
@@ -144,6 +146,18 @@ def test_what_is_filled_in_comes_from_similar_rows() -> None:
     # No group is so small that the file would hold single rows.
     lonely = np.vstack([np.random.default_rng(0).normal(size=(200, 3)), [[500.0, 0, 0]], [[np.nan, 0, 0]]])
     assert np.abs(Filler.fit(lonely, "mean").values).max() < 300
+
+
+def test_similar_rows_are_found_where_hardly_any_is_complete() -> None:
+    chance = np.random.default_rng(0)
+    groups = chance.integers(0, 3, 400)
+    rows = 10.0 * np.eye(3).repeat(12, axis=1)[groups] + chance.normal(size=(400, 36))
+    holes = chance.random(rows.shape) < 0.2
+    assert (~holes.any(axis=1)).sum() < 5
+    with_holes = np.where(holes, np.nan, rows)
+    for kind in ("mean", "median"):
+        filled = Filler.fit(with_holes, kind).fill(with_holes)
+        assert np.sqrt(np.mean((filled - rows)[holes] ** 2)) < 1.2  # about 4.7 with one value for each column
 
 
 def test_an_encoding_survives_its_file_and_a_damaged_one_is_refused() -> None:

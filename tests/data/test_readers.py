@@ -60,12 +60,14 @@ def test_a_table_is_split_into_features_ids_and_labels(tmp_path: Path) -> None:
 def test_text_columns_are_an_error_that_shows_the_options_that_help(tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", PEOPLE.replace("city", "home town"))
     text = message(path, label="group")
-    assert "2 of 5 columns not of numbers: 'id' (such as 'u1'), 'home town' (such as 'Oslo')" in text
-    assert "--drop id --drop 'home town' (or all with --drop-non-numeric)" in text
+    assert "2 columns with neither numbers nor categories: 'id' (such as 'u1'), 'home town' (such as 'Oslo')" in text
+    assert "--drop id --drop 'home town' (or all text with --drop-non-numeric)" in text
     samples = read_samples(path, label="group", drop_non_numeric=True)
     assert samples.feature_names == ("height", "weight")
     assert "left out 2 columns not of numbers: 'id', 'home town'" in samples.notes
-    assert "no column of numbers left" in message(path, drop=["height", "weight"], drop_non_numeric=True)
+    assert "has no column left to cluster by, out of 5 columns" in message(
+        path, drop=["height", "weight"], drop_non_numeric=True
+    )
 
 
 @pytest.mark.parametrize(("suffix", "separator"), [(".tsv", "\t"), (".csv", ";"), (".txt", "|"), (".csv", ",")])
@@ -133,16 +135,16 @@ def test_missing_values_are_mended_as_asked(tmp_path: Path) -> None:
     assert read_samples(path, table=model).rows[1:3].tolist() == [[8, 3, 9], [5, 4, 6]]
     assert read_samples(path, missing="median").rows.tolist() == [[1, 2, 4], [5, 3, 9], [5, 4, 7], [9, 5, 7]]
     head, *lines = MISSING.splitlines(keepends=True)
-    many = write(tmp_path / "many.csv", "".join([head, *(lines * 19), ",3,9\n"]))
+    many = write(tmp_path / "many.csv", "".join([head, *(lines * 25), ",3,9\n"]))
     flagged = read_samples(many, missing="indicator")
-    assert flagged.rows[-2:].tolist() == [[9, 5, 7, 0], [5, 3, 9, 1]]
+    assert flagged.rows[-2:].tolist() == [[9, 5, 7, 0], [9, 3, 9, 1]]
     later = read_samples(write(tmp_path / "later.csv", f"{head},3,9\n"), table=flagged.encoding)
-    assert later.rows.tolist() == [[5, 3, 9, 1]]
-    # A value is missing in z 19 times: so few rows would be far from all others, and noise.
-    assert flagged.feature_names == ("x", "y", "z", "x is missing")
-    assert flagged.notes[-1].endswith(
-        "of similar rows, and added 1 column of 0 and 1 saying where: 20 values of a column must be missing"
-    )
+    assert later.rows.tolist() == [[9, 3, 9, 1]]
+    assert flagged.feature_names == ("x", "y", "z", "a value is missing")
+    assert flagged.notes[-1].endswith("of similar rows, and added a column of 0 and 1: whether a row lacks a value")
+    few = read_samples(path, missing="indicator")  # so few rows would be far from all others, and noise
+    assert few.feature_names == ("x", "y", "z")
+    assert few.notes[-1].endswith(", without a column of 0 and 1: it needs more than 20 rows that lack a value")
     rows = read_samples(path, missing="drop-rows")
     assert rows.rows.tolist() == [[1, 2, 4], [9, 5, 7]]
     assert rows.ids.tolist() == [0, 3]
@@ -201,7 +203,7 @@ def test_a_column_that_may_name_groups_is_told_of(tmp_path: Path) -> None:
         ("x,y\n1,2\n3\n", "has 2 columns, but another line has 1: '3'. Correct such lines, or name what separates"),
         ("1,2\n3,4\n", "say whether it is a row (--no-header) or names (--header)"),
         ("x,x\n1,2\n", "several columns of one name: 'x'"),
-        ("x,y\na,b\n", "2 of 2 columns not of numbers"),
+        ("x,y\na,b\n", "2 columns with neither numbers nor categories"),
     ],
 )
 def test_bad_tables_are_told_in_one_line(tmp_path: Path, text: str, expected: str) -> None:
@@ -453,7 +455,7 @@ def test_shards_are_read_like_one_table_at_once_or_as_needed(tmp_path: Path) -> 
             assert samples.ids.tolist() == list("vwxyz")
             assert samples.labels.tolist() == [1, 0, 1, 0, 1]
             assert samples.shape == samples.load().rows.shape == (5, 2)
-    assert "not of numbers: 'name' (such as 'v')" in message(tmp_path / "shards", memory=10**9)
+    assert "neither numbers nor categories: 'name' (such as 'v')" in message(tmp_path / "shards", memory=10**9)
 
 
 def test_zarr_and_images_stay_on_disk_within_memory(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from sklearn.metrics import adjusted_rand_score
 
 import shade
 from shade import SHADE
-from shade._base.errors import ModelFileError
+from shade._base.errors import ModelFileError, ShadeWarning
 from shade.persistence.model_file import ModelContents, read_model_file, write_model_file
 from shade.plots import plot_structure_tree
 
@@ -87,7 +87,33 @@ def test_one_cloud_of_few_columns_is_one_cluster_whatever_the_embedding(columns:
         assert model.n_clusters_ == 1
         assert model.recluster(n_clusters=2).n_clusters_ == 2
         model.save(tmp_path / "model.shade")
-        assert np.array_equal(shade.load(tmp_path / "model.shade").labels_, model.labels_)
+        loaded = shade.load(tmp_path / "model.shade")
+        assert np.array_equal(loaded.labels_, model.labels_)
+        evidence, limit = loaded.clustering_.shown.strongest_split
+        assert (evidence, limit) == model.clustering_.shown.strongest_split
+        assert 0 < evidence < limit
+        assert loaded.recluster(n_clusters=2).recluster().clustering_.shown.strongest_split == (evidence, limit)
+
+
+@pytest.mark.parametrize("split", ["0.1", [0.1], [0.1, float("nan")], [-0.1, 0.2], [0.1, 10**400], [True, 0.2]])
+def test_what_is_no_split_of_the_data_is_refused(split: object, tmp_path: Path) -> None:
+    def write_with(model: SHADE, split: object) -> Path:
+        model.save(tmp_path / "model.shade")
+        contents = read_model_file(tmp_path / "model.shade")
+        known = {name: value for name, value in contents.description.items() if name not in ("format", "sha256")}
+        description = {**known, "strongest_split": split}
+        write_model_file(tmp_path / "forged.shade", ModelContents(description, contents.tensors, contents.arrays))
+        return tmp_path / "forged.shade"
+
+    one = SHADE(**QUICK).fit(np.random.default_rng(0).normal(size=(60, 2)))
+    several = SHADE(**QUICK).fit(squares(0)[0][::3])
+    with pytest.raises(ModelFileError):
+        shade.load(write_with(one, split))
+    with pytest.raises(ModelFileError, match="the strongest split of the data is of other clusters"):
+        shade.load(write_with(several, [0.1, 0.2]))
+    loaded = shade.load(write_with(one, None))  # as files of earlier versions
+    with pytest.warns(ShadeWarning, match="in the data, no part of at least 10 rows is separated from the rest"):
+        loaded.recluster()
 
 
 def test_another_number_of_clusters_leaves_no_more_noise(fitted: Fitted) -> None:

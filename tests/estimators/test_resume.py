@@ -19,7 +19,8 @@ from torch import nn
 from shade import SHADE
 from shade._base import files
 from shade._base.errors import CheckpointError, ShadeWarning
-from shade.training import Callback, EarlyStopping, Trainer
+from shade.estimators import shade as estimator
+from shade.training import Callback, EarlyStopping, Trainer, fitting, precision
 from shade.training.checkpoints import read_checkpoint
 from tests.unmeasured import unmeasured
 
@@ -355,3 +356,28 @@ def test_a_forged_checkpoint_is_refused_by_one_sentence_or_harmless(tmp_path: Pa
 def test_arguments_that_make_no_sense_are_refused(arguments: dict[str, object], message: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=message):
         SHADE(**SETTINGS).fit(blobs(), **{"checkpoint": tmp_path / "run.ckpt", **arguments})
+
+
+@pytest.mark.parametrize("before", ["float32", "bfloat16"])
+def test_training_goes_on_in_the_number_format_of_its_checkpoint(
+    before: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a processor of another kind, the format that it would choose itself is another one."""
+    path = tmp_path / "run.ckpt"
+    monkeypatch.setattr(precision, "has_bfloat16", lambda: before == "bfloat16")
+    expected = SHADE(**SETTINGS).fit(blobs())
+    fit_until(7, path, SETTINGS)
+    monkeypatch.setattr(precision, "has_bfloat16", lambda: before != "bfloat16")
+    resumed = SHADE(**SETTINGS).fit(blobs(), resume=path)
+    assert resumed.precision_ == expected.precision_ == before
+    assert_same(resumed, expected)
+
+
+def test_a_gpu_does_not_go_on_with_a_training_in_bfloat16(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "run.ckpt"
+    monkeypatch.setattr(precision, "has_bfloat16", lambda: True)
+    fit_until(7, path, SETTINGS)
+    monkeypatch.setattr(estimator, "resolve_device", lambda device: torch.device("cuda"))
+    monkeypatch.setattr(fitting, "tree_is_bearable", lambda *_: True)
+    with pytest.raises(CheckpointError, match='Resume with device="cpu"'):
+        SHADE(**SETTINGS).fit(blobs(), resume=path)

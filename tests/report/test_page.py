@@ -336,6 +336,6 @@ def test_one_cluster_has_a_title_of_one_and_the_next_splits(tmp_path):
     for number in (2, 3):
         sizes = np.bincount(model.recluster(n_clusters=number).labels_).tolist()
         assert f"{number} clusters of {', '.join(map(str, sizes))} rows" in page
-    assert "In a terminal, in the folder of this report: shade recluster . --n-clusters 2" in page
+    assert "In a terminal, in the folder of model.shade: shade recluster . --n-clusters 2" in page
     two = write_report(model.recluster(n_clusters=2), tmp_path / "two.html").read_text(encoding="utf-8")
     assert "Only one cluster" not in two

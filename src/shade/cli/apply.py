@@ -147,7 +147,9 @@ def recluster(
         )
     messages = Messages(quiet=quiet)
     place = nullcontext(None) if output is None else new_folder(output, overwrite=overwrite)
-    with place as folder, messages.warnings_as_lines(partial(in_commands, folder=model)):
+    # The next command starts from what this one writes, or else from the same model and with the same options.
+    reword = partial(in_commands, folder=output or model, asked=asked if output is None else None)
+    with place as folder, messages.warnings_as_lines(reword):
         found = load_model(model)
         try:
             other = found.recluster(**asked)

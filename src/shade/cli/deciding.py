@@ -33,8 +33,8 @@ def find_deciding_columns(model: Any, samples: Samples) -> dict[str, float]:
     return {name: round(strengths[name], 2) for name in found}
 
 
-def explain_followed_columns(model: Any, samples: Samples) -> str | None:
-    """A note on columns with few values that the clusters repeat, if there are any."""
+def explain_followed_columns(model: Any, samples: Samples, command: str) -> str | None:
+    """A note on columns with few values that the clusters repeat, if there are any; `command` is that of the fit."""
     if not _is_plain_table(samples) or model.n_clusters_ < 2:
         return None
     from shade.data.encoding import FEW_VALUES
@@ -46,7 +46,7 @@ def explain_followed_columns(model: Any, samples: Samples) -> str | None:
     drops = " ".join(f"--drop {quote(name)}" for name in followed)
     return (
         f"note: the clusters follow the values of {names}: nearly all rows of a cluster have the same value. To find "
-        f"what else there is, fit without: {drops}"
+        f"what else there is, fit without: {command} {drops} --overwrite"
     )
 
 

@@ -100,13 +100,13 @@ def fit(
             if known is not None:
                 labels |= {"known_label": np.array([*summary["known_labels"]["clusters"], ""])[model.labels_]}
             shown = None if no_data else _for_report(samples, memory, messages)
-            write_results(model, folder, labels, summary, shown, messages)
+            write_results(model, folder, labels, summary, shown, messages, None if no_data else again)
     checkpoint.unlink(missing_ok=True)
     show_results(summary, output, as_json=as_json)
     if not no_data and (samples.kind != "table" or options["id"] is not None):
         what = "ids" if samples.kind == "table" else "names and small pictures"
         messages.say(f"note: report.html shows the {what} of the rows to whoever has it; --no-data leaves them out")
-    if (followed := explain_followed_columns(model, samples)) is not None:
+    if (followed := explain_followed_columns(model, samples, again)) is not None:
         messages.say(followed)
 
 
@@ -205,7 +205,7 @@ def _train(samples: Samples, parameters: dict[str, Any], fitting: dict[str, Any]
             raise type(error)(text) from None
         raise UsageError(text if "--resume" in text else f"{text} Leave --resume out to start anew.") from None
     except ValueError as error:
-        raise DataError(str(error)) from None
+        raise DataError(in_options(str(error))) from None
     finally:
         if progress is not None:
             progress.close()

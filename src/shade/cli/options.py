@@ -181,16 +181,28 @@ def in_options(text: str) -> str:
         switched = {"True": f"--{flag}", "False": f"--no-{flag}"}
         return switched.get(found["value"] or "True", f"--{flag} {found['value']}")
 
-    return re.sub(r"'(?P<named>\w+)'(?!\w)|\b(?P<given>\w+)=(['\"]?)(?P<value>[\w.]+)\3", option, text)
+    of_column = r"(?<!olumn )(?<!such as )"  # a column may have the name of a parameter
+    return re.sub(rf"{of_column}'(?P<named>\w+)'(?!\w)|\b(?P<given>\w+)=(['\"]?)(?P<value>[\w.]+)\3", option, text)
 
 
-def in_commands(text: str, folder: Path, fitted_by: str = "the same shade fit with") -> str:
+def in_commands(
+    text: str, folder: Path, fitted_by: str = "the same shade fit with", asked: Mapping[str, Any] | None = None
+) -> str:
     """The same for a warning: recluster(n_clusters=2) is the command that does it with the results in a folder.
 
-    For what only another fit can do, `fitted_by` is the command of this one.
+    For what only another fit can do, `fitted_by` is the command of this one. `asked` are options of a clustering that
+    was shown but not written, so that the next command needs them again.
     """
-    reclustered_by = f"shade recluster {quote(str(folder))}"
-    text = re.sub(r"recluster\((\w+=[\w.]+)\)", lambda found: f"{reclustered_by} {in_options(found[1])}", text)
+
+    def reclustered(found: re.Match[str]) -> str:
+        changes = dict(part.split("=") for part in found[1].split(", "))
+        again = {name: value for name, value in (asked or {}).items() if value is not None and name not in changes}
+        if {"n_clusters", "cut_distance"} & set(changes):
+            again = {name: value for name, value in again.items() if name not in ("n_clusters", "cut_distance")}
+        options = (in_options(f"{name}={value}") for name, value in {**again, **changes}.items())
+        return f"shade recluster {quote(str(folder))} {' '.join(options)}"
+
+    text = re.sub(r"recluster\((\w+=[\w.]+(?:, \w+=[\w.]+)*)\)", reclustered, text)
     text = re.sub(
         r"set_params\((\w+=\w+)\)\.fit\(X\)", lambda found: f"{fitted_by} {in_options(found[1])} --overwrite", text
     )

@@ -76,9 +76,9 @@ def describe_samples(samples: Samples, model: SHADE) -> dict[str, Any]:
 
 def write_results(
     model: SHADE, folder: Path, labels: dict[str, AnyArray], summary: dict[str, Any], samples: Samples | None,
-    messages: Messages,
+    messages: Messages, command: str | None = None,
 ) -> None:  # fmt: skip
-    """Fill a folder aside; `samples` are for the report, which is left out where its packages are not there."""
+    """Fill a folder aside; `samples` and `command` are for the report, which is left out without its packages."""
     import numpy as np
 
     model.save(folder / MODEL_NAME)
@@ -88,7 +88,7 @@ def write_results(
     from shade.report import write_report
 
     try:
-        write_report(model, folder / REPORT_NAME, samples=samples)
+        write_report(model, folder / REPORT_NAME, samples=samples, command=command)
     except ImportError as error:
         messages.say(f"no {REPORT_NAME}: {error}")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from typing import Literal
 
 import numpy as np
 
@@ -12,9 +13,9 @@ from shade._base.validation import check_min_samples
 from shade.clustering.assignment import Attachment, PointIndex
 from shade.clustering.background import CLEAR_GAP, find_background
 from shade.clustering.between import assign_between
-from shade.clustering.joining import join_clusters, joining_order
+from shade.clustering.joining import choose_number, join_clusters, joining_order
 from shade.clustering.known import Known
-from shade.clustering.known_clusters import KnownClusters, constrain
+from shade.clustering.known_clusters import KnownClusters, constrain, number_by_labels
 from shade.clustering.links import follow_links, links_of, sort_links
 from shade.clustering.numbering import renumber
 from shade.clustering.rule import ClusterRule
@@ -35,6 +36,8 @@ from shade.density.dimension import dimension_of_rows
 from shade.density.grouped_tree import TreeOfRows, grouped_spanning_tree, tree_of_rows
 from shade.density.spanning_tree import SpanningTree
 
+Space = Literal["given", "embedding", "settled"]
+
 FEW_COLUMNS = 3  # an embedding of so few can only lose clusters
 
 
@@ -53,8 +56,9 @@ class Clustering:
         Pairs of neighbouring rows, in the order in which noise finds a cluster over them.
     shown : Shown
         What the data shows.
-    settled : bool
-        Whether the points are an embedding that has settled on means over neighbours, in which chance reaches farther.
+    space : {"given", "embedding", "settled"}
+        What the points are: rows as they were given, an embedding of SHADE, or one that has settled on means over
+        neighbours.
     known : Known, optional
         What is known of some rows. The clusters agree with it.
     numbers : ndarray of shape (n_clusters,), optional
@@ -67,7 +71,7 @@ class Clustering:
     dc_tree: DCTree
     links: AnyArray
     shown: Shown
-    settled: bool = False
+    space: Space = "given"
     known: Known | None = None
     numbers: IntArray | None = None
 
@@ -88,8 +92,9 @@ class Clustering:
         rule = self.rule
         if rule.n_clusters is not None:
             return self.automatic.structure_tree.with_branches(self.dc_tree, rule.n_clusters)
+        settled = self.space == "settled"
         test = make_test(
-            rule.selection, rule.min_samples, rule.min_cluster_size, n_counted, self.dimension, settled=self.settled
+            rule.selection, rule.min_samples, rule.min_cluster_size, n_counted, self.dimension, settled=settled
         )
         return StructureTree.from_dc_tree(self.dc_tree, rule.selection, test, n_counted)
 
@@ -103,16 +108,18 @@ class Clustering:
         """The clusters, numbered from the largest on."""
         if (agreeing := self._agreeing) is not None:
             return agreeing.flat
-        if self.rule.n_clusters is not None and self.joins:
-            return join_clusters(self.automatic.flat, self.joining_order, self.rule.n_clusters, self.dc_tree)
+        if self._number == self.parts.n_clusters:
+            return self.parts
+        if self.joins:
+            return join_clusters(self.parts, self.joining_order, self._number, self.dc_tree)
         return finish(self, self._choose())
 
-    @property
-    def pieces(self) -> FlatClustering:
-        """The clusters before some were joined to a wanted number, or because known rows belong together."""
+    @cached_property
+    def parts(self) -> FlatClustering:
+        """The clusters found without a wanted number, before any are joined. Known rows may divide some of them."""
         if (agreeing := self._agreeing) is not None:
-            return agreeing.pieces
-        return self.automatic.flat if self.joins else self.flat
+            return agreeing.parts
+        return finish(self, self._choose()) if self.rule.n_clusters is None else self.automatic.parts
 
     @property
     def known_labels(self) -> IntArray:
@@ -127,21 +134,33 @@ class Clustering:
         if self.known is None:
             return None
         free, rule = replace(self, known=None, numbers=None), self.rule
+        found, parts = free.flat, free.parts if free.joins else free.flat
         # A number or a distance that is wanted decides how fine the clusters are, and the labels do not.
-        order = free.joining_order if rule.n_clusters is None and rule.cut_distance is None else None
-        return constrain(free.flat, self.known, free.structure_tree, self.dc_tree, self.points, order)
+        if rule.n_clusters is None and rule.cut_distance is None:
+            number = number_by_labels(parts.labels, self.known, free.joining_order, found.n_clusters)
+            if number != found.n_clusters:
+                found = join_clusters(parts, free.joining_order, number, self.dc_tree)
+        return constrain(found, parts, self.known, free.structure_tree, self.dc_tree, self.points)
 
     @property
     def joins(self) -> bool:
-        """Whether the wanted number is no larger than the number that is found without it, and decides the clusters."""
-        wanted = self.rule.n_clusters
-        return self.known is None and wanted is not None and wanted <= self.automatic.flat.n_clusters
+        """Whether each cluster is one or more of the `parts`, joined in their order."""
+        return self.known is None and self._number <= self.parts.n_clusters
+
+    @cached_property
+    def _number(self) -> int:
+        """The wanted number of clusters. Without one, that of the parts, or in an embedding the one that fits best."""
+        rule, parts = self.rule, self.parts
+        if rule.n_clusters is not None:
+            return rule.n_clusters
+        if self.space == "given" or rule.selection != "information" or not self.of_branches:
+            return parts.n_clusters
+        return choose_number(parts.labels, self.joining_order, self.points, self.dimension)
 
     @cached_property
     def joining_order(self) -> IntArray:
-        """Which of the clusters that are found without a wanted number become one first."""
-        found = self.automatic
-        return joining_order(found.flat, self.links, self.dc_tree, found.structure_tree.floor)
+        """Which of the parts become one first."""
+        return joining_order(self.parts, self.links, self.dc_tree, self.automatic.structure_tree.floor)
 
     @cached_property
     def index(self) -> PointIndex:
@@ -185,7 +204,7 @@ def cluster(
     rule: ClusterRule,
     *,
     data: DataTree | None = None,
-    settled: bool = False,
+    space: Space = "given",
     n_jobs: int | None = None,
     device: str = "cpu",
     tree_of: TreeOfRows | None = None,
@@ -199,8 +218,10 @@ def cluster(
     data : DataTree, optional
         The tree of the data that the points are an embedding of. Its clusters are taken if it has few columns, or if
         they are clear and tell more than those of the points.
-    settled : bool, default=False
-        Whether the points are an embedding that has settled on means over neighbours.
+    space : {"given", "embedding", "settled"}, default="given"
+        What the points are: rows as they were given, an embedding of SHADE, or one that has settled on means over
+        neighbours. In a settled embedding chance reaches further. In both embeddings clusters are joined if that
+        explains the variance better.
     n_jobs : int, optional
         Number of threads; all cores if None.
     device : str, default="cpu"
@@ -215,28 +236,28 @@ def cluster(
     tree_of = tree_of or partial(tree_of_rows, points, rule.min_samples, n_jobs=n_jobs, device=device)
     build = partial(grouped_spanning_tree, tree_of)
     if rule.with_small_clusters != rule:  # so that a fit with a minimum size equals `recluster` with it
-        found = cluster(points, rule.with_small_clusters, data=data, settled=settled, n_jobs=n_jobs, tree_of=tree_of)
+        found = cluster(points, rule.with_small_clusters, data=data, space=space, n_jobs=n_jobs, tree_of=tree_of)
         return recluster(found, rule, tree_of=tree_of)
-    n = len(points)
-    shown, spanning = Shown.nothing(n), None
+    shown, own = Shown.nothing(len(points)), None
     if data is None:
-        spanning = build(shown.groups)
-        own = DataTree.from_spanning_tree(points, spanning)
-    background = data.background if data is not None else look_for_background(own, rule, n_jobs)
+        own = DataTree.from_spanning_tree(points, build(shown.groups))
+        background = look_for_background(own, rule, n_jobs)
+    else:
+        background = data.background
     if background.any():
-        shown, spanning = replace(shown, groups=np.where(background, -1, 0)), None
-    spanning = spanning or build(shown.groups)
+        shown, own = replace(shown, groups=np.where(background, -1, 0)), None
+    spanning = build(shown.groups) if own is None else own.spanning
+    tree = DCTree.from_spanning_tree(spanning) if own is None else own.dc_tree
     links = links_of(spanning)
     if data is not None:
         links = sort_links([spanning.edges, data.spanning.edges], [points, data.samples])
-    rows = np.flatnonzero(~shown.background)
     if rule.selection != "information":
         dimension = 1.0
-    elif data is None and len(rows) == n:
+    elif own is not None:
         dimension = own.dimension
     else:
-        dimension = dimension_of_rows(points, rows, n_jobs)
-    found = Clustering(points, rule, dimension, DCTree.from_spanning_tree(spanning), links, shown, settled)
+        dimension = dimension_of_rows(points, np.flatnonzero(~background), n_jobs)
+    found = Clustering(points, rule, dimension, tree, links, shown, space)
     if data is None or data.clusters is None or rule.selection != "information":
         return found
     information = float(select_clusters(found.structure_tree).stability.sum())
@@ -244,7 +265,7 @@ def cluster(
         return found
     labels = data.clusters.labels
     groups = np.where(shown.background, -1, follow_links(labels, links))
-    shown = Shown(groups, (labels < 0) & (groups >= 0), decides=True)
+    shown = Shown(groups, (labels < 0) & (groups >= 0), True, data.clusters.strongest_split)
     return replace(found, dc_tree=DCTree.from_spanning_tree(build(groups, spanning)), shown=shown)
 
 
@@ -282,7 +303,8 @@ def find_clear_clusters(
         return None
     labels = np.full(len(background), -1)
     labels[rows] = found.labels
-    return DataClusters(labels, float(found.stability.sum()))
+    strongest = tree.strongest_split(data.dc_tree.among(rows)) if found.n_clusters == 1 else None
+    return DataClusters(labels, float(found.stability.sum()), strongest)
 
 
 def read_tree(tree: DataTree, rule: ClusterRule, rows: IntArray | None, n_jobs: int | None) -> StructureTree:

@@ -1,4 +1,4 @@
-"""Fewer clusters than were found: the two that are nearest to each other become one, then the next two, and so on.
+"""Joining clusters: the two that are nearest to each other become one, then the next two, and so on.
 
 Branches of the density tree that hold several clusters would do badly. In many dimensions one small cluster after the
 other leaves the same large branch, so nearly all rows would be in one cluster.
@@ -10,7 +10,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from shade._base.arrays import AnyArray, BoolArray, IntArray
+from shade._base.arrays import AnyArray, BoolArray, FloatArray, IntArray
+from shade._kernels import condense
 from shade.clustering.links import follow_links
 from shade.clustering.selection import FlatClustering, number_by_size
 from shade.density.dc_tree import DCTree
@@ -50,6 +51,50 @@ def joining_order(clustering: FlatClustering, links: AnyArray, tree: DCTree, flo
         ends = np.sort(np.where(ends == joined[best], into[best], ends), axis=1)
         ends, nearness = _between(ends, nearness)
     return order
+
+
+def choose_number(labels: IntArray, order: IntArray, points: FloatArray, dimension: float) -> int:
+    """The number of joined clusters, at least two, that explains the variance of an embedding best.
+
+    Squared distances in an embedding of SHADE follow dc-distances, so the variance within clusters says how
+    density-connected they are. For k clusters of n points, B between and W within them, the index is
+
+        B / W · (n − k) / (k − 1)^(2 / D)
+
+    In D = 2 dimensions it is that of Calinski and Harabasz (1974). Each cluster more lowers W, also where there is no
+    structure: cutting a cloud of D dimensions into k equal pieces leaves k^(−2 / D) of its variance. The exponent takes
+    that into account. It is at most 1.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_samples,)
+        The clusters before any are joined; −1 is noise, which is left out.
+    order : ndarray of shape (n_clusters - 1, 2)
+        Made by `joining_order`.
+    points : ndarray of shape (n_samples, n_columns)
+    dimension : float
+        Number of dimensions that the points fill.
+    """
+    k = len(order) + 1
+    if k < 3:
+        return k
+    inside = labels >= 0
+    own, points = labels[inside], points[inside]
+    points = points - points.mean(axis=0)
+    size = np.bincount(own, minlength=k).astype(np.float64)
+    sums = np.stack([np.bincount(own, column, k) for column in points.T], axis=1)
+    between = np.square(sums).sum(axis=1) / size  # of each cluster
+    explained = [between.sum()]
+    for kept, joined in order[:-1]:
+        sums[kept] += sums[joined]
+        size[kept] += size[joined]
+        between[kept], between[joined] = np.square(sums[kept]).sum() / size[kept], 0.0
+        explained.append(between.sum())
+    number, explained_variance = np.arange(k, 1, -1), np.array(explained)
+    left = np.maximum(np.square(points).sum() - explained_variance, np.finfo(np.float64).tiny)
+    penalty = 2.0 / max(dimension, 2.0) * np.log(number - 1.0)
+    index = np.log(explained_variance) - np.log(left) + np.log(len(points) - number) - penalty
+    return int(number[np.flatnonzero(index >= index.max() - condense.TIE)[0]])
 
 
 def _between(ends: IntArray, values: AnyArray) -> tuple[IntArray, AnyArray]:

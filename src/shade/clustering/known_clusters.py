@@ -1,6 +1,6 @@
 """Clusters that agree with what is known of some rows.
 
-First the number of clusters is adapted to the known labels, then clusters that hold known rows of different groups are
+First the known labels decide how far parts are joined, then clusters that hold known rows of different groups are
 divided, then clusters that hold rows of one group are joined.
 """
 
@@ -13,89 +13,92 @@ from scipy.stats import binom
 
 from shade._base.arrays import BoolArray, FloatArray, IntArray
 from shade.clustering.assignment import assign_nearest
-from shade.clustering.joining import join_clusters
 from shade.clustering.known import Known
 from shade.clustering.selection import FlatClustering, number_by_size
 from shade.clustering.structure_tree import StructureTree
 from shade.density.dc_tree import DCTree
 
 MOST_OTHERS = 100  # known rows that each row of pairs alone is compared with; it only limits time
-CHANCE = 0.05  # probability with which clusters may be joined although the known labels agree by chance alone
+CHANCE = 0.05  # significance at which known labels may change how many parts are joined
 
 
 @dataclass(frozen=True)
 class KnownClusters:
-    """Clusters that agree with what is known, and the pieces that each is made of: branches or parts of branches."""
+    """Clusters that agree with what is known, and the parts of which each of them is one or more."""
 
     flat: FlatClustering
-    pieces: FlatClustering
+    parts: FlatClustering
+
+
+def number_by_labels(labels: IntArray, known: Known, joining_order: IntArray, automatic: int) -> int:
+    """To how many clusters parts are to be joined, by the known labels.
+
+    Whenever two clusters that both hold known labels become one, there is a vote: for the join if the most frequent
+    known label of both is the same, otherwise against it. Of all numbers, the one with the largest majority for the
+    joins between it and the automatic number is taken. (If it is larger, joins are undone, and votes count for it that
+    are against a join.) But chance must not explain the majority (sign test); otherwise the automatic number stays.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_samples,)
+        The parts; −1 is noise.
+    known : Known
+    joining_order : ndarray of shape (n_parts - 1, 2)
+        Made by `joining_order`.
+    automatic : int
+        The number of clusters that is found without known labels.
+    """
+    if not len(joining_order):
+        return automatic
+    rows = np.flatnonzero((known.labels >= 0) & (labels >= 0))
+    kinds = np.unique(known.labels[rows])
+    count = np.zeros((len(joining_order) + 1, len(kinds)))
+    np.add.at(count, (labels[rows], np.searchsorted(kinds, known.labels[rows])), 1.0)
+    votes = np.zeros((len(count), 2), np.int64)  # for and against
+    for step, (into, joined) in enumerate(joining_order, start=1):
+        if count[into].any() and count[joined].any():
+            votes[step, int(count[into].argmax() != count[joined].argmax())] = 1
+        count[into] += count[joined]
+    number, total = np.arange(len(count), 0, -1), votes.cumsum(axis=0)
+    total -= total[number == automatic]
+    agree, differ = np.where(number <= automatic, total.T, -total.T[::-1])
+    majority = np.where(binom.sf(agree - 1, agree + differ, 0.5) <= CHANCE, agree - differ, 0)
+    return int(number[np.lexsort((np.abs(number - automatic), -majority))[0]])
 
 
 def constrain(
     found: FlatClustering,
+    parts: FlatClustering,
     known: Known,
     tree: StructureTree,
     dc_tree: DCTree,
     points: FloatArray,
-    joining_order: IntArray | None = None,
 ) -> KnownClusters:
-    """The clusters that were found without `known`, changed so that they agree with it.
+    """Clusters changed so that they agree with what is known; unchanged if they do already.
 
     Parameters
     ----------
     found : FlatClustering
+        Each cluster is one or more of the parts.
+    parts : FlatClustering
     known : Known
     tree : StructureTree
         A cluster is divided into branches of it where each holds known rows of one group only.
     dc_tree : DCTree
         Decides which known rows are nearest to each other where only pairs are known.
     points : ndarray of shape (n_samples, n_columns)
-    joining_order : ndarray of shape (n_clusters - 1, 2), optional
-        In this order clusters may be joined. If None, their number is not adapted to the labels.
 
     Returns
     -------
     KnownClusters
-        The same clusters, unchanged, if they agree with what is known.
     """
-    if joining_order is not None and found.n_clusters > 1:
-        number = choose_number(found.labels, known, joining_order)
-        if number < found.n_clusters:
-            found = join_clusters(found, joining_order, number, dc_tree)
     groups = _spread_to_equal_rows(_join_groups(found.labels, known, dc_tree, points), points)
-    parts = _divide(found.labels, groups, int(np.sum(known.label_of_group >= 0)), tree, points)
-    inside = parts >= 0
-    pairs, piece = np.unique(np.column_stack([parts, found.labels])[inside], axis=0, return_inverse=True)
-    pieces = found
-    if len(pairs) > found.n_clusters or np.any(found.labels[inside] < 0):
-        numbers = np.full(len(parts), -1)
-        numbers[inside] = piece.reshape(-1)
-        pieces = _cut(found, numbers, tree.leaving_distances())
-    group = np.unique(parts[_first_rows(pieces)], return_inverse=True)[1]
-    return KnownClusters(pieces if len(np.unique(group)) == len(group) else _unite(pieces, group), pieces)
-
-
-def choose_number(labels: IntArray, known: Known, joining_order: IntArray) -> int:
-    """To how many clusters the known labels say that those found are to be joined.
-
-    Whenever two clusters that both hold known labels become one, they agree if the most frequent known label of both is
-    the same. The number with the most agreeing joins, less those that do not agree, is taken. But more of the joins
-    must agree than chance explains (sign test); otherwise all clusters stay.
-    """
-    rows = np.flatnonzero((known.labels >= 0) & (labels >= 0))
-    kinds = np.unique(known.labels[rows])
-    count = np.zeros((len(joining_order) + 1, len(kinds)))
-    np.add.at(count, (labels[rows], np.searchsorted(kinds, known.labels[rows])), 1.0)
-    agree = different = most = 0
-    number = len(count)
-    for left, (into, joined) in enumerate(joining_order, start=1):
-        if count[into].any() and count[joined].any():
-            same = int(count[into].argmax() == count[joined].argmax())
-            agree, different = agree + same, different + 1 - same
-        count[into] += count[joined]
-        if agree - different > most and binom.sf(agree - 1, agree + different, 0.5) <= CHANCE:
-            number, most = len(count) - left, agree - different
-    return number
+    home = _divide(found.labels, groups, int(np.sum(known.label_of_group >= 0)), tree, points)
+    leaving = tree.leaving_distances()
+    pieces = _cut(found, home, leaving)
+    group = np.unique(home[_first_rows(pieces)], return_inverse=True)[1]
+    flat = pieces if len(np.unique(group)) == len(group) else _unite(pieces, group)
+    return KnownClusters(flat, _cut(parts, home, leaving))
 
 
 def _join_groups(labels: IntArray, known: Known, dc_tree: DCTree, points: FloatArray) -> IntArray:
@@ -206,9 +209,17 @@ def _seeds_in_branches(labels: IntArray, seeds: IntArray, divided: BoolArray, tr
     return spread
 
 
-def _cut(found: FlatClustering, pieces: IntArray, leaving: FloatArray) -> FlatClustering:
-    """Pieces of the clusters that were found, and of noise, as clusters; each lives as long as what it is part of."""
-    k, inside = int(pieces.max(initial=-1)) + 1, pieces >= 0
+def _cut(found: FlatClustering, home: IntArray, leaving: FloatArray) -> FlatClustering:
+    """Clusters, and noise that has a home, cut so that each holds rows of one home; a piece lives as long as its whole.
+
+    They are unchanged if nothing is cut.
+    """
+    inside = home >= 0
+    pairs, piece = np.unique(np.column_stack([home, found.labels])[inside], axis=0, return_inverse=True)
+    if len(pairs) == found.n_clusters and np.all(found.labels[inside] >= 0):
+        return found
+    k, pieces = len(pairs), np.full(len(home), -1)
+    pieces[inside] = piece.reshape(-1)
     own = pieces[inside]
     origin = np.full(k, -1)
     origin[own] = found.labels[inside]

@@ -96,11 +96,11 @@ def find_layers(clustering: Clustering) -> Layers:
     [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2]
     """
     base = clustering.automatic if clustering.joins else clustering
-    flat, tree, found = base.flat, base.automatic.structure_tree, [base.flat]
-    chosen = clustering.flat.n_clusters
+    flat = base.parts if clustering.joins else base.flat
+    tree, found, chosen = base.automatic.structure_tree, [flat], clustering.flat.n_clusters
     if flat.n_clusters > 1:
         order = joining_order(flat, base.links, base.dc_tree, tree.floor)
-        numbers = _stable_numbers(_information_by_number(base, order, tree))
+        numbers = _stable_numbers(_information_by_number(base, flat, order, tree))
         counts = sorted({*numbers, chosen, flat.n_clusters})
         found = [
             clustering.flat if number == chosen else join_clusters(flat, order, number, base.dc_tree)
@@ -113,13 +113,14 @@ def find_layers(clustering: Clustering) -> Layers:
     return Layers(tuple(found), [layer.n_clusters for layer in found].index(chosen))
 
 
-def _information_by_number(clustering: Clustering, order: IntArray, tree: StructureTree) -> FloatArray:
+def _information_by_number(
+    clustering: Clustering, flat: FlatClustering, order: IntArray, tree: StructureTree
+) -> FloatArray:
     """Information of the clusterings with 2, 3, … clusters, joined in an order.
 
     That of a cluster compares where it meets the next one with where its rows leave their innermost branches, so that
     only the first of both differs between the numbers.
     """
-    flat = clustering.flat
     k, group = flat.n_clusters, np.arange(flat.n_clusters)
     meeting = clustering.dc_tree.dc_distances(flat.branch_rows)
     leaving = np.log(tree.leaving_distances())

@@ -39,7 +39,8 @@ def memberships_of(
     check_room(16.0 * n * kept, None, what, "Give a smaller 'top'.")
     values, clusters = np.zeros((n, kept)), np.full((n, 0 if top is None else kept), -1)
 
-    parts = clustering.pieces  # joined clusters are near where a part of them is
+    # Joined clusters are near where a part of them is.
+    parts = clustering.parts if clustering.joins or clustering.known is not None else flat
     part, meeting = parts.labels[attachment.row], _meeting_distances(clustering, parts)
     nearest = np.argsort(meeting, axis=1, kind="stable")[:, :kept]  # the own cluster comes first
     joining = np.maximum(tree.leaving_distances()[attachment.row], attachment.distance)

@@ -14,7 +14,7 @@ from shade.clustering.selection import FlatClustering
 def keep_numbers(before: FlatClustering, labels: IntArray) -> IntArray:
     """The number that each cluster of new labels gets, so that as many rows as possible keep the number they had.
 
-    New clusters get the next numbers. If there are fewer clusters than before, the last numbers move into the gaps.
+    New clusters get the next numbers. If a cluster disappears, a new cluster or the last one gets its number.
     """
     n_before, k = before.n_clusters, int(labels.max(initial=-1)) + 1
     shared = np.zeros((k, n_before), np.int64)

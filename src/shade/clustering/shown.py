@@ -22,11 +22,14 @@ class Shown:
         Rows that lie between those clusters of the data.
     decides : bool
         Whether the clusters are those of the data.
+    strongest_split : tuple of float, optional
+        If the data decides that there is one cluster: the evidence of its strongest split, and the limit.
     """
 
     groups: IntArray
     outside: BoolArray
     decides: bool = False
+    strongest_split: tuple[float, float] | None = None
 
     @classmethod
     def nothing(cls, n: int) -> Shown:

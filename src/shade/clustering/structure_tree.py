@@ -248,6 +248,16 @@ class StructureTree(TreeExport):
         distance = np.maximum(self.branches.leaving[own], self.floor)
         return float(np.mean(np.log(self.birth[candidate] / distance)))
 
+    def strongest_split(self, tree: DCTree) -> tuple[float, float] | None:
+        """The split with the most evidence, real or not: the evidence of its weaker side, and the limit of that.
+
+        None if no two branches have enough rows.
+        """
+        divided = self.with_branches(tree, 2)
+        leaves = np.setdiff1d(np.arange(1, divided.n_candidates), divided.parent)
+        figures = [(divided.evidence(leaf), self.test.limit(int(divided.size[leaf]))) for leaf in leaves]
+        return min(figures, key=lambda pair: pair[0] / max(pair[1], np.finfo(float).tiny), default=None)
+
     @cached_property
     def floor(self) -> float:
         """The distance that points which coincide count as."""

@@ -17,7 +17,6 @@ from shade.data.numerals import NUMBER_LIKE
 from shade.data.samples import counted, enumerate_names
 
 FEW_VALUES = 20  # at most so many different values of a column may be categories, and become the clusters
-SEVERAL_ROWS = 20  # of which a column can be told to number or name each
 KINDS = ("number", "truth", "date", "category")
 TRUTHS = (("no", "yes"), ("false", "true"), ("n", "y"), ("f", "t"), ("off", "on"))
 DATES = {  # formats, and what the text must look like: a year of two digits would be one of the first century
@@ -160,7 +159,7 @@ def _describe(column: Column, table: Any) -> str:
     from pyarrow import compute
 
     values, counts = compute.value_counts(as_text(table[column.name]).drop_null()).flatten()
-    alone = sorted(values.filter(compute.equal(counts, 1)).to_pylist()) if table.num_rows >= SEVERAL_ROWS else []
+    alone = sorted(values.filter(compute.equal(counts, 1)).to_pylist()) if table.num_rows > FEW_VALUES else []
     slips = f", of which {enumerate_names(alone, 3)} in 1 row" if alone else ""
     return f"{column.name!r} ({len(column.values)}{slips})"
 
@@ -337,8 +336,8 @@ def _categories(column: Any) -> tuple[str, ...]:
 
 
 def _names_rows(column: Any) -> bool:
-    """Whether each row of several has a text of its own."""
+    """Whether each row has a text of its own, of more rows than categories could name."""
     from pyarrow import compute
 
-    distinct = is_text(column.type) and len(column) >= SEVERAL_ROWS
+    distinct = is_text(column.type) and len(column) > FEW_VALUES
     return distinct and compute.count_distinct(column, "all").as_py() == len(column)

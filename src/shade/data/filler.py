@@ -12,9 +12,8 @@ from shade._base.arrays import AnyArray, BoolArray, FloatArray, IntArray, row_sl
 from shade._base.errors import DataError
 from shade.data.samples import FILLS
 
-MOST_GROUPS = 64
-ROWS_A_GROUP = 20  # complete rows, on average; a group of fewer than FEWEST_ROWS would give single rows away
-FEWEST_ROWS = 5
+MOST_GROUPS = 8  # more are hardly nearer to the true values (docs/experiments.md)
+FEWEST_ROWS = 5  # with a value, of a group: the value of fewer would give single rows away in a model file
 MOST_ROWS = 10_000  # that groups are made of
 MOST_NUMBERS = 1 << 16  # of all groups, as a model file holds them
 
@@ -29,8 +28,9 @@ class Filler:
     Attributes
     ----------
     kind : {"mean", "median", "indicator"}
-        The mean of a group, or its median; "indicator" fills with the median and adds a column of 0 and 1 for each of
-        the columns `flagged`.
+        The mean of a group, or its median; "indicator" fills with the median and adds a column that is 1 for rows
+        that lack a value in one of the columns `flagged`. With a column for each, rows that lack a value would be so
+        far from others that what is missing becomes the clusters.
     values : list of list of float
         For each group, a value for each column.
     scale : list of float
@@ -45,21 +45,27 @@ class Filler:
 
     @classmethod
     def fit(cls, rows: AnyArray, kind: str, flagged: Sequence[int] = ()) -> Filler:
-        """Learn groups of similar rows from those that are complete."""
+        """Learn groups of similar rows; where too few rows of a group have a value, it is that of the nearest group."""
         values = np.where(np.isfinite(rows), rows, np.nan).astype(np.float64)
         middle = np.nanmean if kind == "mean" else np.nanmedian
         whole, scale = middle(values, axis=0), np.nanstd(values, axis=0)
         scale = np.where(scale > 0, scale, 1.0)
         empty = np.isnan(values)
-        complete = np.flatnonzero(~empty.any(axis=1))
-        number = min(MOST_GROUPS, len(complete) // ROWS_A_GROUP, MOST_NUMBERS // values.shape[1])
-        groups = [whole]
+        groups = whole[None]
+        known = values[:: -(-len(values) // MOST_ROWS)]
+        number = min(MOST_GROUPS, len(known) // FEWEST_ROWS, MOST_NUMBERS // values.shape[1])
         if empty.any() and number > 1:
-            chosen = values[complete[:: -(-len(complete) // MOST_ROWS)]]
-            labels = _group(chosen / scale, number)
-            members = (chosen[labels == group] for group in range(number))
-            groups = [middle(group, axis=0) for group in members if len(group) >= FEWEST_ROWS] or groups
-        return cls(kind, np.array(groups).tolist(), scale.tolist(), list(flagged))
+            points = np.where(np.isnan(known), whole, known) / scale
+            labels = _group(points, min(number, len(np.unique(points, axis=0))))
+            members = [known[labels == group] for group in np.unique(labels)]
+            enough = np.array([np.isfinite(group).sum(axis=0) >= FEWEST_ROWS for group in members])
+            middles = [
+                middle(np.where(told, group, whole), axis=0) for told, group in zip(enough, members, strict=True)
+            ]
+            groups = np.where(enough, middles, np.nan)
+            complete = groups[enough.all(axis=1)] if enough.all(axis=1).any() else whole[None]
+            groups = cls(kind, complete.tolist(), scale.tolist(), []).fill(groups)
+        return cls(kind, groups.tolist(), scale.tolist(), list(flagged))
 
     def fill(self, rows: AnyArray, whole: Sequence[tuple[int, int]] = ()) -> AnyArray:
         """Rows without missing values; `whole` are ranges of columns that are 0 or 1, at most one of them 1."""
@@ -80,7 +86,7 @@ class Filler:
                 block = rows[filled, start:stop]
                 chosen = block.argmax(axis=1)[:, None] == np.arange(stop - start)
                 rows[filled, start:stop] = chosen if stop - start > 1 else block.round()
-        return np.hstack([rows, empty[:, self.flagged]]) if self.flagged else rows
+        return np.hstack([rows, empty[:, self.flagged].any(axis=1, keepdims=True)]) if self.flagged else rows
 
     def to_json(self) -> dict[str, Any]:
         """What `from_json` takes."""

@@ -10,7 +10,7 @@ import numpy as np
 from shade._base.arrays import AnyArray, BoolArray, IntArray, row_slices
 from shade._base.errors import DataError
 from shade._base.memory import check_room
-from shade.data.encoding import SEVERAL_ROWS, TableEncoding
+from shade.data.encoding import FEW_VALUES, TableEncoding
 from shade.data.filler import Filler
 from shade.data.samples import FILLS, MISSING, ReadOptions, Samples, counted, enumerate_names
 
@@ -117,13 +117,12 @@ def _fill(samples: Samples, bad_rows: BoolArray, bad_columns: IntArray, kind: st
         names = samples.feature_names or tuple(map(str, range(len(hopeless))))
         which = enumerate_names(list(compress(names, hopeless)))
         raise DataError(f"{samples.source} has columns without any value, so without a {kind}: {which}. --drop them.")
-    firsts, columns = _first_features(samples).tolist(), _names(samples)
-    # Standardised, a column with fewer ones would set their rows so far apart that they are noise.
-    flagged = [first for first in firsts if bad_columns[first] >= SEVERAL_ROWS] if kind == "indicator" else []
+    # Standardised, a column with hardly any ones would set their rows so far apart that they are noise.
+    flagged = np.flatnonzero(bad_columns).tolist() if kind == "indicator" and bad_rows.sum() > FEW_VALUES else []
     filler = known or Filler.fit(samples.rows, kind, flagged)
     encoding, features = samples.encoding or TableEncoding(), samples.feature_names
-    if features is not None and columns is not None:
-        features += tuple(f"{columns[firsts.index(column)]} is missing" for column in filler.flagged)
+    if features is not None and filler.flagged:
+        features += ("a value is missing",)
     rows = filler.fill(samples.rows, encoding.exclusive)
     filled = replace(samples, rows=rows, feature_names=features, encoding=replace(encoding, filler=filler))
     if not bad_rows.any():
@@ -131,6 +130,9 @@ def _fill(samples: Samples, bad_rows: BoolArray, bad_columns: IntArray, kind: st
     what = "mean" if filler.kind == "mean" else "median"
     note = f"filled {_places(samples, bad_rows, bad_columns)} with the {what} of similar rows"
     if kind == "indicator" and known is None:
-        added = counted(len(flagged), "column") if flagged else "no column"
-        note += f", and added {added} of 0 and 1 saying where: {SEVERAL_ROWS} values of a column must be missing"
+        note += (
+            ", and added a column of 0 and 1: whether a row lacks a value"
+            if flagged
+            else f", without a column of 0 and 1: it needs more than {FEW_VALUES} rows that lack a value"
+        )
     return filled.with_note(note)

@@ -119,7 +119,7 @@ def read_samples(
         codes, or text with more values. Each value becomes a column of 0 and 1; together they weigh like one column.
     missing : {"refuse", "mean", "median", "indicator", "drop-rows", "drop-columns"}, default="refuse"
         What becomes of empty cells, NaN and infinity. "mean" and "median" fill in those of the most similar rows;
-        "indicator" fills in the median and adds a column of 0 and 1 that says where a value was missing.
+        "indicator" fills in the median and adds a column of 0 and 1 that says which rows lacked a value.
     columns : sequence of str, optional
         The columns of a table to read, all of which must be there. If None, all.
     table : TableEncoding, optional

@@ -11,12 +11,12 @@ import numpy as np
 
 from shade._base.arrays import AnyArray
 from shade._base.errors import DataError, told_as
-from shade.data.encoding import FEW_VALUES, SEVERAL_ROWS, Column, Plan, TableEncoding, is_numeric, plan_columns
+from shade.data.encoding import FEW_VALUES, Column, Plan, TableEncoding, is_numeric, plan_columns
 from shade.data.missing import describe_missing
 from shade.data.numerals import HEAD, PLAIN, read_numbers
 from shade.data.samples import ReadOptions, Samples, counted, enumerate_names
 
-NAMES_OF_ROW_NUMBERS = {"", "id", "index", "row", "rowid", "row_id", "unnamed: 0"}
+NAMES_OF_ROW_NUMBERS = {"", "id", "index", "row", "rowid", "row_id", "rownames", "unnamed: 0"}
 NAMES_OF_GROUPS = {"class", "cluster", "ground_truth", "label", "labels", "target", "truth"}
 
 
@@ -61,7 +61,7 @@ def samples_of_table(raw: RawTable, source: str, options: ReadOptions) -> Sample
          "--categories": options.categories if options.table is None else ()},
     )  # fmt: skip
     if table.num_rows == 0:
-        raise DataError(f"{source} has {len(names)} columns, but no rows.")
+        raise DataError(f"{source} has {counted(len(names), 'column')}, but no rows.")
     features = [name for name in names if name not in {options.label, options.id, *options.drop}]
     encoding = _encoding_of_model(options)
     if encoding is not None:
@@ -194,7 +194,7 @@ def _choose_columns(
     problems += plan.problems
     if not plan.columns and not problems:
         raise DataError(
-            f"{source} has no column of numbers left to cluster by, out of {len(table.column_names)} columns."
+            f"{source} has no column left to cluster by, out of {counted(len(table.column_names), 'column')}."
         )
     told += plan.notes
     told += _notes_on_values(table, plan)
@@ -203,12 +203,12 @@ def _choose_columns(
 
 def _notes_on_values(table: Any, plan: Plan) -> list[str]:
     """Which columns may become the clusters, or name them."""
-    names = [column.name for column in plan.columns if table.num_rows >= SEVERAL_ROWS and column.kind != "date"]
+    names = [column.name for column in plan.columns if table.num_rows > FEW_VALUES and column.kind != "date"]
     few = [name for name in names if _has_few_values(table[name])]
     notes = []
-    if 0 < 2 * len(few) <= len(plan.columns):  # of a table that has hardly any others, none can be left out
-        which = f"{counted(len(few), 'column')} with few different values may become the clusters"
-        notes.append(f"{which}: {enumerate_names(few)}. --drop leaves a column out")
+    if 0 < len(few) < len(plan.columns):  # of which something must be left
+        what = f"{counted(len(few), 'column')} with few different values may become the clusters"
+        notes.append(f"{what}: {enumerate_names(few)}. --drop leaves a column out")
     notes += [
         f"column {column.name!r} is used for clustering like any other column. If it holds known groups, add --label "
         f"{quote(column.name)}"
@@ -223,7 +223,7 @@ def _counts(table: Any, name: str) -> bool:
     from pyarrow import compute, types
 
     column = table.column(name)
-    if not types.is_integer(column.type) or column.null_count or len(column) < SEVERAL_ROWS:
+    if not types.is_integer(column.type) or column.null_count or len(column) <= FEW_VALUES:
         return False
     if name.strip().lower() in NAMES_OF_ROW_NUMBERS:
         return bool(compute.count_distinct(column).as_py() == len(column))
@@ -245,9 +245,10 @@ def _explain_text(table: Any, text: list[str]) -> str:
     drops = " ".join(f"--drop {quote(name)}" for name in text)
     cells = (next((str(cell) for cell in table[name].to_pylist() if cell is not None), "") for name in text)
     examples = [f"{name!r} (such as {cell[:20]!r})" for name, cell in zip(text, cells, strict=True)]
+    what = f"{counted(len(text), 'column')} with neither numbers nor categories"
     return (
-        f"{len(text)} of {len(table.column_names)} columns not of numbers: {_shorten(examples)}. Leave them out with "
-        f"{drops} (or all with --drop-non-numeric), encode one with --categories, or name one as --id or --label"
+        f"{what}: {_shorten(examples)}. Leave {'it' if len(text) == 1 else 'them'} out with {drops} (or all text with "
+        "--drop-non-numeric), encode a column with --categories, or name one as --id or --label"
     )
 
 

@@ -15,6 +15,8 @@ import numpy as np
 from shade._base.arrays import IntArray
 from shade._base.errors import ShadeWarning
 from shade.clustering.clustering import Clustering
+from shade.clustering.structure_tree import StructureTree
+from shade.data.samples import counted
 
 MUCH_NOISE = 0.5
 LONELY_COLUMNS = 0.1  # fraction of the columns in which one row far out is worth a warning
@@ -24,47 +26,60 @@ MOST_UNUSUAL = 0.5  # fraction of new rows that may be unlike those that were fi
 
 def warn_of_result(clustering: Clustering) -> None:
     """Say why there is one cluster, or fewer than wanted, or much noise, or an unmet label or pair, and what helps."""
-    for message in (_explain_few_clusters(clustering), explain_noise(clustering), _explain_unmet(clustering)):
+    for message in (explain_few_clusters(clustering), explain_noise(clustering), _explain_unmet(clustering)):
         if message:
             warnings.warn(message, ShadeWarning, stacklevel=3)
 
 
-def _explain_few_clusters(clustering: Clustering) -> str:
-    wanted, found = clustering.rule.n_clusters, clustering.flat.n_clusters
-    if wanted is None:
-        return explain_one_cluster(clustering)
-    if found >= wanted or clustering.known is not None:  # which may need another number
+def explain_few_clusters(clustering: Clustering) -> str:
+    """Why there is only one cluster, or fewer than wanted, with the figures and the next step; else nothing."""
+    rule, found, n = clustering.rule, clustering.flat.n_clusters, len(clustering.flat.labels)
+    wanted = rule.n_clusters or 2
+    if rule.cut_distance is not None or found >= wanted or (rule.n_clusters is None and found != 1):
         return ""
-    return (
-        f"{found} instead of {wanted} clusters were found: the tree has no more branches with at least "
-        f"{clustering.structure_tree.test.smallest} rows. A smaller 'min_cluster_size' allows more clusters."
-    )
-
-
-def explain_one_cluster(clustering: Clustering) -> str:
-    """Why only one cluster was found, with the figures, and how to divide it; nothing if there are more."""
-    rule, n = clustering.rule, len(clustering.flat.labels)
-    if clustering.flat.n_clusters != 1 or rule.n_clusters is not None or rule.cut_distance is not None:
+    if rule.n_clusters is not None and clustering.known is not None:  # which may need another number
         return ""
+    what = "Only one cluster was found"
+    if rule.n_clusters is not None:
+        what = f"Only {counted(found, 'cluster')} instead of {wanted} {'was' if found == 1 else 'were'} found"
     sizes = next_splits(clustering)
-    if not sizes:
-        smallest = clustering.structure_tree.test.smallest
-        size = max(2, min(smallest, n // 2) // 2)
-        how = f"To allow smaller clusters: recluster(min_cluster_size={size})" if size < smallest else "Give more rows."
-        return (
-            f"Only one cluster was found: the density tree of the {n:,} rows has no two branches with at least "
-            f"{smallest:,} rows each. {how}"
+    smallest = clustering.structure_tree.test.smallest
+    if rule.n_clusters is not None or not sizes:
+        cause = (
+            f"the density tree of the {n:,} rows does not have {wanted} separate branches with at least {smallest:,} "
+            "rows each"
+        )
+        size = _smaller_size(clustering, wanted)
+        step = _recluster(n_clusters=rule.n_clusters, min_cluster_size=size)
+        return f"{what}: {cause}. {f'To allow smaller clusters: {step}' if size else 'Give more rows.'}"
+    split, where = clustering.structure_tree.strongest_split(clustering.dc_tree), ""
+    if clustering.shown.decides:
+        split, where = clustering.shown.strongest_split, "in the data, "
+    cause = f"{where}no part of at least {smallest:,} rows is separated from the rest by a sparser region"
+    if split is not None:
+        cause = (
+            f"{where}the strongest split of the density tree is not more than chance (evidence {split[0]:.2g}, it "
+            f"needs {split[1]:.2g})"
         )
     parts = " and ".join(f"{size:,}" for size in sizes[0])
-    if clustering.shown.decides:
-        cause = f"in the data, no part of the {n:,} rows is separated from the rest by a sparser region"
-    else:
-        evidence, limit = _strongest_split(clustering)
-        cause = (
-            f"the strongest split of the density tree is not more than chance (evidence {evidence:.2g}, it needs "
-            f"{limit:.2g})"
-        )
-    return f"Only one cluster was found: {cause}. To divide it all the same, into {parts} rows: recluster(n_clusters=2)"
+    return f"{what}: {cause}. To divide it all the same, into {parts} rows: {_recluster(n_clusters=len(sizes[0]))}"
+
+
+def _recluster(**changes: object) -> str:
+    """The step to another clustering, without what is None."""
+    return f"recluster({', '.join(f'{name}={value}' for name, value in changes.items() if value is not None)})"
+
+
+def _smaller_size(clustering: Clustering, wanted: int) -> int | None:
+    """The largest of ever smaller halves of the minimum size for which there are as many branches as wanted."""
+    tree = clustering.structure_tree
+    size = min(tree.test.smallest, len(clustering.flat.labels))
+    while size > 2:
+        size = max(size // 2, 2)
+        test = replace(tree.test.times(0.0), smallest=size)
+        if StructureTree.from_dc_tree(clustering.dc_tree, tree.selection, test).n_leaves[0] >= wanted:
+            return size
+    return None
 
 
 def _explain_unmet(clustering: Clustering) -> str:
@@ -89,14 +104,6 @@ def next_splits(clustering: Clustering) -> list[list[int]]:
     ]
 
 
-def _strongest_split(clustering: Clustering) -> tuple[float, float]:
-    """Evidence and limit of the branch that fails the test of the strongest split by more."""
-    tree, test = clustering.with_number(2).structure_tree, clustering.structure_tree.test
-    leaves = np.setdiff1d(np.arange(1, tree.n_candidates), tree.parent)
-    figures = [(tree.evidence(leaf), test.limit(int(tree.size[leaf]))) for leaf in leaves]
-    return min(figures, key=lambda pair: pair[0] / max(pair[1], np.finfo(float).tiny))
-
-
 def explain_noise(clustering: Clustering) -> str:
     """Why more than half of the rows are noise, and what changes it; nothing if fewer are."""
     share, n = _share_of_noise(clustering), len(clustering.flat.labels)
@@ -110,15 +117,14 @@ def explain_noise(clustering: Clustering) -> str:
         why = f"they lie in no group that is connected within the distance {rule.cut_distance:.3g}"
         how = f"To connect more of them: recluster(cut_distance={_connecting_distance(clustering)})"
     elif rule.between_noise:
+        number = None if rule.n_clusters is None else clustering.flat.n_clusters
         why = "they lie between clusters"
-        how = "To assign them to the nearest cluster: recluster(between_noise=False)"
+        how = f"To assign them to the nearest cluster: {_recluster(n_clusters=number, between_noise=False)}"
     else:
         why = "they lie far outside of all clusters"
-        how = f"To make the density smoother: recluster(min_samples={min(2 * rule.min_samples, n)})"
-    return (
-        f"{share:.0%} of the {n:,} rows are noise: {why}. In Python, assign_noise() puts all of them into clusters. "
-        f"{how}"
-    )
+        how = f"To make the density smoother: {_recluster(min_samples=min(2 * rule.min_samples, n))}"
+    assigning = " In Python, assign_noise() puts all of them into clusters." if clustering.flat.n_clusters else ""
+    return f"{share:.0%} of the {n:,} rows are noise: {why}.{assigning} {how}"
 
 
 def _share_of_noise(clustering: Clustering) -> float:

@@ -22,7 +22,7 @@ from shade._base.files import new_array_file
 from shade._base.parallel import resolve_device, tree_device, usual_torch
 from shade._base.ranks import Ranks, process_group
 from shade._base.validation import Choice, Real, Rule, Whole, check_parameters
-from shade.clustering.clustering import read_data
+from shade.clustering.clustering import Space, read_data
 from shade.clustering.growing import USUAL
 from shade.clustering.known import Known
 from shade.data.encoding import TableEncoding
@@ -37,7 +37,15 @@ from shade.estimators.tree_estimator import CLUSTERING_RULES, TreeClusteringMixi
 from shade.training.autoencoders import check_network, has_decoder, shape_for_network
 from shade.training.callbacks import as_callback, verbosity_callbacks
 from shade.training.embedder import Embedder
-from shade.training.fitting import TrainingJob, begin_training, count_epochs, count_networks, plan_training, train
+from shade.training.fitting import (
+    TrainingJob,
+    begin_training,
+    count_epochs,
+    count_networks,
+    plan_training,
+    train,
+    with_number_format,
+)
 from shade.training.precision import choose_precision
 from shade.training.settling import NEIGHBOURS
 from shade.training.trainer import TrainSettings
@@ -322,15 +330,15 @@ class SHADE(TreeClusteringMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
             if isinstance(rows, RowSource):
                 validation.check_finite(rows, rows.place)
                 validation.check_whole_numbers(rows)
-            self.precision_ = job.settings.precision
-            chosen = {"training_tree": self.training_tree_, "precision": self.precision_}
+            chosen = {"training_tree": self.training_tree_, "number_format": job.settings.precision}
             identity = {**self.get_params(), **plan.identity(), **chosen}
             files = {"checkpoint": checkpoint is not None, "resume": resume is True or (bool(resume) and "a file")}
             check_ranks(ranks, {**identity, **files, "known": known}, rows)
             seed, checkpoints = begin_training(
                 self.random_state, rows, identity, checkpoint, resume, checkpoint_minutes, checkpoint_epochs, ranks
             )
-            self.seed_ = seed
+            self.seed_, job = seed, with_number_format(job, checkpoints, device)
+            self.precision_ = job.settings.precision
             standardize = choose_standardization(self.standardize, rows, self.sample_shape_)
             self.standardizer_ = Standardizer.fit(
                 rows, standardize, unit_free=self.density_unit != "data", one_hot=self.standardize == "auto"
@@ -349,7 +357,8 @@ class SHADE(TreeClusteringMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
             self.embedding_ = self._embedder().embed(rows, share=ranks.share_of(len(rows)))
             ranks.gather_shares(self.embedding_)
             self.reconstruction_limit_ = float(np.quantile(self._embedder().errors(rows), USUAL))
-            self._cluster_points(self.embedding_.astype(np.float64), ranks, data, settled=self.settled_, known=known)
+            space: Space = "settled" if self.settled_ else "embedding"
+            self._cluster_points(self.embedding_.astype(np.float64), ranks, data, space, known)
         warn_of_result(self.clustering_)
         return self
 
@@ -357,9 +366,9 @@ class SHADE(TreeClusteringMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         """Add new rows to those that were clustered, without training.
 
         The networks embed the new rows, and all rows are clustered again, by the same rule. New clusters may appear.
-        Clusters that go on keep their numbers, so 0 need not be the largest. If a cluster disappears, the last number
-        moves into the gap. The background of the data is not searched again: a new row belongs to it if the row that it
-        reaches first does. A warning says if the networks do not fit the new rows.
+        Clusters that go on keep their numbers, so 0 need not be the largest. If a cluster disappears, a new cluster or
+        the last one gets its number. The background of the data is not searched again: a new row belongs to it if the
+        row that it reaches first does. A warning says if the networks do not fit the new rows.
 
         Parameters
         ----------

@@ -26,7 +26,7 @@ from shade.clustering.assignment import (
     score_new_points,
     strengths_of_new_points,
 )
-from shade.clustering.clustering import Clustering, attach, cluster, recluster
+from shade.clustering.clustering import Clustering, Space, attach, cluster, recluster
 from shade.clustering.growing import grow, share_far_away
 from shade.clustering.known import Known
 from shade.clustering.layers import Layers, find_layers
@@ -295,7 +295,7 @@ class TreeClusteringMixin:
         """Add new rows to those that were clustered, without training.
 
         All rows are clustered again, by the same rule. New clusters may appear. Clusters that go on keep their numbers,
-        so 0 need not be the largest. If a cluster disappears, the last number moves into the gap.
+        so 0 need not be the largest. If a cluster disappears, a new cluster or the last one gets its number.
 
         Parameters
         ----------
@@ -451,8 +451,7 @@ class TreeClusteringMixin:
         points: FloatArray,
         ranks: Ranks,
         data: DataTree | None = None,
-        *,
-        settled: bool = False,
+        space: Space = "given",
         known: Known | None = None,
     ) -> None:
         """Cluster points. All ranks build the trees, rank 0 chooses the clusters and sends them to the others.
@@ -463,7 +462,7 @@ class TreeClusteringMixin:
         def choose(tree_of: TreeOfRows) -> Clustering:
             rule = self.rule()
             free = replace(rule, n_clusters=None)  # what the data shows does not depend on the wanted number
-            found = cluster(points, free, data=data, settled=settled, n_jobs=self.n_jobs, tree_of=tree_of)
+            found = cluster(points, free, data=data, space=space, n_jobs=self.n_jobs, tree_of=tree_of)
             found = replace(found, rule=rule, known=known)
             found.flat  # noqa: B018  # computed now, so that it is sent as well
             return found

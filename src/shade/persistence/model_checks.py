@@ -143,11 +143,23 @@ def rule_of(description: Mapping[str, Any], parameters: Mapping[str, Any]) -> Cl
     return ClusterRule(**rule)
 
 
+def strongest_split_of(description: Mapping[str, Any]) -> tuple[float, float] | None:
+    """The strongest split of data that is one cluster; files of earlier versions do not say it."""
+    split = description.get("strongest_split")
+    if split is None:
+        return None
+    numbers = isinstance(split, list) and len(split) == 2 and all(type(value) is float for value in split)
+    _require(numbers and all(0.0 <= value < math.inf for value in split), "the strongest split of the data is none")
+    return split[0], split[1]
+
+
 def check_clusters(clustering: Clustering, stored: FlatClustering) -> None:
     """Check that the clusters, and all that is said of them and of the rows, are those that the tree gives."""
     groups = clustering.shown.groups
     alone = groups.max() <= 0 and not clustering.shown.outside.any()
     _require(clustering.shown.decides or alone, "there are groups of the data, which do not count")
+    divisible = clustering.shown.strongest_split is None or (clustering.shown.decides and alone)
+    _require(divisible, "the strongest split of the data is of other clusters")
     if clustering.shown.decides:
         sizes = np.bincount(groups[groups >= 0])
         # All rows together are one cluster, however few there are.

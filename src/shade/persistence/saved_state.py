@@ -12,13 +12,21 @@ import torch
 from shade._base.arrays import FloatArray, IntArray, SingleArray, part_of
 from shade._base.errors import ModelFileError, told_as
 from shade._base.version import __version__
-from shade.clustering.clustering import Clustering
+from shade.clustering.clustering import Clustering, Space
 from shade.clustering.selection import FlatClustering
 from shade.clustering.shown import Shown
 from shade.data.encoding import TableEncoding
 from shade.data.standardize import Standardizer
 from shade.density.dc_tree import DCTree
-from shade.persistence.model_checks import ESTIMATORS, check_clusters, check_contents, check_points, known_of, rule_of
+from shade.persistence.model_checks import (
+    ESTIMATORS,
+    check_clusters,
+    check_contents,
+    check_points,
+    known_of,
+    rule_of,
+    strongest_split_of,
+)
 from shade.persistence.model_file import ModelContents
 from shade.training.autoencoders import count_entries, has_decoder, outline_network, shape_for_network
 from shade.training.inference import encode_rows
@@ -44,8 +52,9 @@ def contents_of(model: Any, *, decoder: bool = True) -> ModelContents:
         "sample_shape": list(getattr(model, "sample_shape_", (model.n_features_in_,))),
         "training_tree": getattr(model, "training_tree_", None),
         "precision": getattr(model, "precision_", None),
-        "settled": clustering.settled,
+        "settled": clustering.space == "settled",
         "of_data": clustering.shown.decides,
+        "strongest_split": clustering.shown.strongest_split,
         "seed": getattr(model, "seed_", None),
         "reconstruction_limit": getattr(model, "reconstruction_limit_", None),
         "decoder": decoder and all(map(has_decoder, networks)),
@@ -141,14 +150,21 @@ def restore(model: Any, contents: ModelContents) -> None:
         float(description["dimension"]),
         DCTree(**part_of(arrays, "dc_tree.")),
         arrays["links"],
-        Shown(arrays["groups"], outside, description["of_data"]),
-        description["settled"],
+        Shown(arrays["groups"], outside, description["of_data"], strongest_split_of(description)),
+        _space_of(description),
         known_of(arrays),
         arrays.get("numbers"),
     )
     check_points(clustering)
     check_clusters(clustering, FlatClustering.from_arrays(part_of(arrays, "clustering.")))
     model.set_clustering(clustering)
+
+
+def _space_of(description: dict[str, Any]) -> Space:
+    """What the points of a saved clustering are."""
+    if description["estimator"] != "SHADE":
+        return "given"
+    return "settled" if description["settled"] else "embedding"
 
 
 def _restore_embedding(model: Any, contents: ModelContents) -> None:

@@ -20,7 +20,7 @@ from shade.clustering.joining import join_clusters
 from shade.clustering.selection import FlatClustering, select_each_number, total_stabilities
 from shade.clustering.structure_tree import StructureTree
 from shade.data.samples import counted
-from shade.estimators.result_warnings import explain_noise, explain_one_cluster, next_splits
+from shade.estimators.result_warnings import explain_few_clusters, explain_noise, next_splits
 from shade.metrics.explanation import explain_groups
 from shade.plots.palette import DARK_NOISE_COLOUR, NOISE_COLOUR, cluster_colours
 from shade.report.samples import KnownSamples
@@ -37,6 +37,8 @@ TOP_FEATURES = 5
 PACKAGES = ("numpy", "scipy", "torch", "numba", "bokeh")  # whose versions a report names
 NARROW = 255  # clusters of which the labels fit into a byte, and the byte of noise
 MOST_OUTSIDE = 4_000_000  # characters for the labels of rows in no branch, over all numbers of clusters
+
+ALTERED = "The clusters of this model are not branches of its tree: was it altered?"
 
 # Together with the points and the drawing library, these keep a report of 70,000 images under 15 MB.
 GALLERY = {"longest_side": 56, "most_pixels": 6_000_000, "most_bytes": 1_200_000}
@@ -72,7 +74,7 @@ class ClusterTable:
             if merges.size[node] != len(rows):  # some of its branch are noise
                 key, outside = (int(merges.start[node]), int(merges.stop[node])), everything
                 if not scattered and np.any((codes[slice(*key)] != label) & (codes[slice(*key)] >= 0)):
-                    raise ValueError("The clusters of this model are not branches of its tree: was it altered?")
+                    raise ValueError(ALTERED)
             place = *key, clustering.death[label], clustering.limit[label], *([label] if scattered else [])
             if place not in self.places:
                 described = self._describe(clustering, label, key)
@@ -86,6 +88,8 @@ class ClusterTable:
         """A clustering in which each cluster is one or more of those found, and the label that each of these has."""
         labels, inside = np.empty(found.n_clusters, np.int64), found.labels >= 0
         labels[found.labels[inside]] = joined.labels[inside]
+        if not np.array_equal(np.append(labels, -1)[found.labels], joined.labels):
+            raise ValueError(ALTERED)
         numbers = []
         for label in range(joined.n_clusters):
             own = tuple(parts[part] for part in np.flatnonzero(labels == label).tolist())
@@ -155,11 +159,11 @@ def gather_contents(model: TreeClusteringMixin, samples: KnownSamples, views: Se
     free = (
         fitted if fitted.rule == own and fitted.known is None else replace(fitted, rule=own, known=None, numbers=None)
     )
-    found = _add(free, clusters)
-    if fitted is free or fitted.joins:
-        as_fitted = clusters.add_joined(found["clusters"], free.flat, fitted.flat)
+    found = _add(free, free.parts, clusters)
+    if fitted.joins and fitted.rule.cut_distance is None:
+        as_fitted = clusters.add_joined(found["clusters"], free.parts, fitted.flat)
     else:
-        as_fitted = _add(fitted, clusters)
+        as_fitted = _add(fitted, fitted.flat, clusters)
     numbers, fitted_number = _add_numbers(model, free, found["clusters"], clusters, most)
     table = samples.table
     if table is None and samples.images is None and not hasattr(model, "embedding_"):
@@ -194,7 +198,7 @@ def gather_contents(model: TreeClusteringMixin, samples: KnownSamples, views: Se
     }
 
 
-def describe_run(model: Any, samples: KnownSamples) -> dict[str, Any]:
+def describe_run(model: Any, samples: KnownSamples, command: str | None = None) -> dict[str, Any]:
     """What was run on what and how long, for the header and the tables of the page."""
     history = getattr(model, "history_", None) or []
     facts = {
@@ -218,7 +222,7 @@ def describe_run(model: Any, samples: KnownSamples) -> dict[str, Any]:
     }
     return {
         "facts": facts,
-        "advice": _advise(model.clustering_),
+        "advice": _advise(model.clustering_, command),
         "parameters": {name: shorten(str(value), 200) for name, value in given.items()},
         "source": samples.source,
         "notes": samples.notes,
@@ -226,15 +230,16 @@ def describe_run(model: Any, samples: KnownSamples) -> dict[str, Any]:
     }
 
 
-def _advise(clustering: Clustering) -> list[str]:
+def _advise(clustering: Clustering, command: str | None) -> list[str]:
     """What a result of one cluster, or of much noise, means, and what can be done next."""
-    advice = [sentence for sentence in (explain_one_cluster(clustering), explain_noise(clustering)) if sentence]
-    for name, value in dict.fromkeys(re.findall(r"recluster\((\w+)=([\w.]+)\)", " ".join(advice))):
-        flag = name.replace("_", "-")
-        option = f"--no-{flag}" if value == "False" else f"--{flag} {value}"
-        advice.append(f"In a terminal, in the folder of this report: shade recluster . {option}")
+    advice = [sentence for sentence in (explain_few_clusters(clustering), explain_noise(clustering)) if sentence]
+    for changes in re.findall(r"recluster\((.+?)\)", " ".join(advice)):
+        pairs = (change.split("=") for change in changes.replace("_", "-").split(", "))
+        options = (f"--no-{name}" if value == "False" else f"--{name} {value}" for name, value in pairs)
+        advice.append(f"In a terminal, in the folder of model.shade: shade recluster . {' '.join(options)}")
     if "set_params(background_noise=False)" in " ".join(advice):
-        advice.append("In a terminal: the same shade fit with --no-background-noise --overwrite")
+        fitted_by = command or "the same shade fit with"
+        advice.append(f"In a terminal: {fitted_by} --no-background-noise --overwrite")
     if clustering.flat.n_clusters == 1 and (sizes := next_splits(clustering)):
         parts = (f"{len(own)} clusters of {', '.join(f'{size:,}' for size in own)} rows" for own in sizes)
         advice.append(f"The next splits would give {', or '.join(parts)}.")
@@ -277,8 +282,8 @@ def _thumbnails(images: AnyArray, clusters: ClusterTable, order: IntArray) -> di
     return {"exemplars": make_sheet(images, np.array(exemplars, np.int64), **GALLERY), "everything": everything}
 
 
-def _add(clustering: Clustering, clusters: ClusterTable) -> dict[str, Any]:
-    added = clusters.add(clustering.flat, scattered=clustering.known is not None)
+def _add(clustering: Clustering, flat: FlatClustering, clusters: ClusterTable) -> dict[str, Any]:
+    added = clusters.add(flat, scattered=clustering.known is not None)
     if not clustering.of_branches:
         tree = clustering.structure_tree
         added["leaving"] = pack(np.maximum(tree.size_branches.leaving, tree.floor), np.float32)
@@ -295,9 +300,9 @@ def _add_numbers(
     tree, numbers, fitted, taken = model.structure_tree_, [], 0, 0
     asked = replace(free, rule=replace(free.rule, n_clusters=int(tree.n_leaves[0])))
     for number, branches in enumerate(select_each_number(tree, most), 1):
-        if number <= free.flat.n_clusters:
-            flat = join_clusters(free.flat, free.joining_order, number, free.dc_tree)
-            numbers.append(clusters.add_joined(parts, free.flat, flat))
+        if number <= free.parts.n_clusters:
+            flat = join_clusters(free.parts, free.joining_order, number, free.dc_tree)
+            numbers.append(clusters.add_joined(parts, free.parts, flat))
         else:
             flat = finish(asked, branches)
             numbers.append(clusters.add(flat))

@@ -26,8 +26,9 @@ PROGRAM = ("points.js", "scatter.js", "pictures.js", "explorer.js")
 
 
 def write_report(
-    model: TreeClusteringMixin, path: str | PathLike[str], *, samples: Any = None, title: str | None = None
-) -> Path:
+    model: TreeClusteringMixin, path: str | PathLike[str], *, samples: Any = None, title: str | None = None,
+    command: str | None = None,
+) -> Path:  # fmt: skip
     """Write one HTML file that shows what a model found, to be explored in a browser without any network.
 
     Parameters
@@ -43,6 +44,9 @@ def write_report(
         Where it says its `source` and has `notes` of what was done to the rows, as those that
         `shade.data.read_samples` reads, the page says so too.
     title : str, optional
+    command : str, optional
+        The command line that fitted the model. If the page advises another fit, it shows this command with the option
+        to add.
 
     Returns
     -------
@@ -72,7 +76,7 @@ def write_report(
         raise ImportError("Reports need bokeh: pip install 'shade-clustering[report]'") from error
     views = views_of(model)
     data = contents.gather_contents(model, known, views)
-    run = contents.describe_run(model, known)
+    run = contents.describe_run(model, known, command)
     data["pictures"] = describe_pictures(model, views[0], data)
     scripts = [drawing_library(), "\n".join(["(function () {", '"use strict";', *map(_asset, PROGRAM), "})();"])]
     where = f" in {run['source']}" if run["source"] else ""

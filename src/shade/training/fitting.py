@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from os import PathLike
 from threading import Event
@@ -15,7 +15,7 @@ import torch
 from torch import nn
 
 from shade._base.arrays import AnyArray, SingleArray
-from shade._base.errors import MemoryBudgetError, TrainingError
+from shade._base.errors import CheckpointError, MemoryBudgetError, TrainingError
 from shade._base.parallel import count_threads, run_together, training_threads
 from shade._base.ranks import ALONE, Ranks
 from shade._base.seeds import draw_seed, spawn_seeds
@@ -107,6 +107,19 @@ def begin_training(
     identity = {"parameters": dict(parameters), "data": fingerprint(rows), "seed": seed}
     checkpoints = open_checkpoints(checkpoint, resume, minutes, epochs, identity, ranks)
     return checkpoints.identity["seed"], checkpoints
+
+
+def with_number_format(job: TrainingJob, checkpoints: Checkpoints | None, device: torch.device) -> TrainingJob:
+    """The same job in the number format of the checkpoint that training goes on from, if there is one."""
+    if checkpoints is None:
+        return job
+    number_format = checkpoints.identity["parameters"]["number_format"]
+    if number_format == "bfloat16" and device.type != "cpu":
+        raise CheckpointError(
+            f"The checkpoint {checkpoints.path} was trained in bfloat16 on a CPU, and a GPU trains in float32. "
+            "Resume with device=\"cpu\", or start anew without 'resume'."
+        )
+    return replace(job, settings=replace(job.settings, precision=number_format))
 
 
 def train(

@@ -20,7 +20,7 @@ from shade.training.checkpoints import Checkpoint, Checkpoints, read_checkpoint
 FREE = frozenset(
     (
         "background_noise", "between_noise", "callbacks", "device", "epochs", "min_cluster_size", "n_jobs",
-        "n_networks", "random_state", "selection", "verbose",
+        "n_networks", "number_format", "random_state", "selection", "verbose",
     )
 )  # fmt: skip
 
@@ -52,6 +52,7 @@ def open_checkpoints(
         with told_as(CheckpointError, f"{source} is no checkpoint of shade, or a damaged one", Exception):
             _check_same(source, found, wanted)
         wanted["seed"] = found.identity["seed"]
+        wanted["parameters"]["number_format"] = found.identity["parameters"].get("number_format", "float32")
     return Checkpoints(target, minutes, epochs, wanted, found, ranks.first)  # type: ignore[arg-type]
 
 
