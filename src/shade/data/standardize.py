@@ -41,18 +41,31 @@ def _share_a_unit(rows: Any) -> bool:
         return True
     low, at_low = np.full(columns, np.inf), np.zeros(columns, np.int64)
     high, at_high = np.full(columns, -np.inf), np.zeros(columns, np.int64)
-    shortest, longest, zeros = np.inf, 0.0, 0
+    zeros = 0
     for part in _parts(rows, PIECE_ENTRIES):
-        with np.errstate(over="ignore"):
-            lengths = np.linalg.norm(part, axis=1)
         zeros += part.size - int(np.count_nonzero(part))
-        lengths = lengths[lengths > 0]  # a text without any known word has no length
-        shortest, longest = min(shortest, lengths.min(initial=np.inf)), max(longest, lengths.max(initial=0.0))
         low, at_low = _join_ends(low, at_low, part, np.minimum)
         high, at_high = _join_ends(high, at_high, part, np.maximum)
     piled = (low == low.min()) & (at_low > 1) & (high == high.max()) & (at_high > 1)
-    sparse = 2 * zeros > len(rows) * columns and 0 < longest <= min((1 + SAME_LENGTH) * shortest, FAR)
-    return bool(np.mean(piled) > PILED_SHARE or sparse)
+    mostly_zero = 2 * zeros > len(rows) * columns
+    return bool(np.mean(piled) > PILED_SHARE or (mostly_zero and have_one_length(rows)))
+
+
+def have_one_length(rows: Any) -> bool:
+    """Whether all rows have the same length, as TF-IDF, text embeddings and normalised series have.
+
+    Such rows are directions: what matters is the angle between them. Rows of zeros, such as a text without any known
+    word, are left out.
+    """
+    shortest, longest = np.inf, 0.0
+    for part in _parts(rows, PIECE_ENTRIES):
+        with np.errstate(over="ignore"):
+            lengths = np.linalg.norm(part, axis=1)
+        lengths = lengths[lengths > 0]
+        shortest, longest = min(shortest, lengths.min(initial=np.inf)), max(longest, lengths.max(initial=0.0))
+        if longest > min((1.0 + SAME_LENGTH) * shortest, FAR):
+            return False
+    return longest > 0.0
 
 
 def _join_ends(end: FloatArray, count: IntArray, part: FloatArray, farther: np.ufunc) -> tuple[FloatArray, IntArray]:

@@ -25,7 +25,7 @@ from shade._base.validation import Choice, Real, Rule, Whole, check_parameters
 from shade.clustering.clustering import read_data
 from shade.data.encoding import TableEncoding
 from shade.data.row_sources import RowSource
-from shade.data.standardize import Standardizer, choose_standardization
+from shade.data.standardize import Standardizer, choose_standardization, have_one_length
 from shade.density.data_tree import DataTree
 from shade.density.neighbours import find_neighbours
 from shade.density.spanning_tree import minimum_spanning_tree
@@ -333,7 +333,7 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
             samples = self.standardizer_.apply(rows) if plan.window_rows is None else None
             data = self._read_data(samples, ranks)
             tree = None if data is None else data.dc_tree
-            neighbours = self._find_neighbours(data)
+            neighbours = self._find_neighbours(data, rows)
             job = replace(job, standardize=self.standardizer_.apply)
             results = train(job, rows, samples, tree, neighbours, plan, device, seed, checkpoints)
             self.networks_ = [result.network.to("cpu") for result in results]
@@ -414,13 +414,14 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         background, clusters = ranks.from_first(lambda: read_data(tree, self.rule(), self.n_jobs))
         return replace(tree, background=background, clusters=clusters)
 
-    def _find_neighbours(self, data: DataTree | None) -> AnyArray | None:
+    def _find_neighbours(self, data: DataTree | None, rows: Any) -> AnyArray | None:
         """The neighbours of each row on which the embedding settles; none where it does not."""
         self.settled_ = bool(self.settle) and data is not None and data.clusters is None
         if data is None or not self.settled_:
             return None
         logger.info("Searching the neighbours of each row.")
-        return find_neighbours(data.samples, NEIGHBOURS, n_jobs=self.n_jobs, device=tree_device(self.device))
+        by_angle, device = have_one_length(rows), tree_device(self.device)
+        return find_neighbours(data.samples, NEIGHBOURS, by_angle=by_angle, n_jobs=self.n_jobs, device=device)
 
     def _training_job(self, n_rows: int, device: torch.device, ranks: Ranks) -> TrainingJob:
         return TrainingJob(
