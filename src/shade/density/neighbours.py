@@ -8,14 +8,14 @@ from shade._base.arrays import AnyArray, FloatArray, SingleArray
 from shade.density.components import COMPONENTS, find_components
 from shade.density.search import make_search
 
-PRODUCTS_AT_A_TIME = 1 << 28  # on a device: 1 GB
+PRODUCTS_AT_A_TIME = 1 << 28  # on a CUDA device: 1 GB
 
 
 def find_neighbours(samples: SingleArray, count: int, *, n_jobs: int | None = None, device: str = "cpu") -> AnyArray:
-    """Each row and its nearest neighbours, by Euclidean distance: all other rows if there are fewer than `count`.
+    """Return each row and its `count` nearest neighbours by Euclidean distance, or all rows if there are fewer.
 
-    Rows with many columns are compared by their first principal components: distances over thousands of columns are
-    mostly noise.
+    Rows with many columns are compared by their first principal components, since distances over thousands of columns
+    are mostly noise.
     """
     points = find_components(samples, n_jobs) if samples.shape[1] > COMPONENTS else samples.astype(np.float64)
     wanted = min(count, len(points) - 1) + 1
@@ -26,7 +26,7 @@ def find_neighbours(samples: SingleArray, count: int, *, n_jobs: int | None = No
 
 
 def _search_on_device(points: FloatArray, wanted: int, device: str) -> AnyArray:
-    """The same on a CUDA device, in float32, by blocks of scalar products."""
+    """Return the same on a CUDA device, in float32, by blocks of scalar products."""
     import torch
 
     on_device = torch.from_numpy(points - points.mean(axis=0)).to(device)
