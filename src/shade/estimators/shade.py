@@ -291,16 +291,15 @@ class SHADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Tre
         checkpoint : str or path, optional
             File for the state of training. It is always complete. Ctrl-C also writes it.
         checkpoint_minutes : float, optional, default=10.0
-            Minutes after which the checkpoint is written again.
+            Minutes after which the checkpoint is written anew.
         checkpoint_epochs : int, optional
-            Epochs after which the checkpoint is written again.
+            Epochs after which the checkpoint is written anew.
         resume : str, path or True, optional
-            Resume from this checkpoint. The labels are the same as without the interruption. Checkpoints are written to
-            the same file if `checkpoint` is not given. True means: from `checkpoint` if the file exists, else from the
-            start.
+            Go on from this checkpoint, with the labels that an undisturbed fit would have had; checkpoints go to the
+            same file if `checkpoint` names no other. True means from `checkpoint` if it is there, else from the start.
         memory : str or int, optional
-            Upper limit for additional memory: "4GB" or a number of bytes. Data that does not fit is read in windows.
-            Each window has blocks from all parts of the data, which changes the order of the batches.
+            Upper limit for additional memory: "4GB" or a number of bytes. Data that does not fit is
+            read in windows, each of blocks from all over the data, which changes the order of the batches.
 
         Returns
         -------
