@@ -1,4 +1,4 @@
-"""Values to put in place of missing ones: those of similar rows."""
+"""Filling missing values with those of similar rows."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from shade._base.errors import DataError
 from shade.data.samples import FILLS
 
 MOST_GROUPS = 64
-ROWS_A_GROUP = 20  # complete rows, on average; a group of fewer than FEWEST_ROWS would give single rows away
+ROWS_A_GROUP = 20  # complete rows per group, on average; fewer than FEWEST_ROWS would reveal values of single rows
 FEWEST_ROWS = 5
-MOST_ROWS = 10_000  # that groups are made of
-MOST_NUMBERS = 1 << 16  # of all groups, as a model file holds them
+MOST_ROWS = 10_000  # from which groups are made
+MOST_NUMBERS = 1 << 16  # in all groups together, since a model file holds them
 
 
 @dataclass(frozen=True)
 class Filler:
-    """Values to fill in: those of the group of rows that is most similar in the columns that are not empty.
+    """Fills missing values with those of the most similar group of rows, compared in the columns with values.
 
-    If one value were filled in everywhere, the filled rows would be close to each other and to nothing else, and could
-    become a cluster.
+    With the same value for all rows, the filled rows would be close to each other and to nothing else, and could become
+    a cluster.
 
     Attributes
     ----------
     kind : {"mean", "median", "indicator"}
-        The mean of a group, or its median; "indicator" fills with the median and adds a column of 0 and 1 for each of
-        the columns `flagged`.
+        "mean" or "median" of a group. "indicator" fills with the median and adds a column of 0 and 1 for each column in
+        `flagged`.
     values : list of list of float
         For each group, a value for each column.
     scale : list of float
@@ -45,7 +45,7 @@ class Filler:
 
     @classmethod
     def fit(cls, rows: AnyArray, kind: str, flagged: Sequence[int] = ()) -> Filler:
-        """Learn groups of similar rows from those that are complete."""
+        """Find groups of similar rows among the complete rows."""
         values = np.where(np.isfinite(rows), rows, np.nan).astype(np.float64)
         middle = np.nanmean if kind == "mean" else np.nanmedian
         whole, scale = middle(values, axis=0), np.nanstd(values, axis=0)
@@ -62,7 +62,7 @@ class Filler:
         return cls(kind, np.array(groups).tolist(), scale.tolist(), list(flagged))
 
     def fill(self, rows: AnyArray, whole: Sequence[tuple[int, int]] = ()) -> AnyArray:
-        """Rows without missing values; `whole` are ranges of columns that are 0 or 1, at most one of them 1."""
+        """Return rows without missing values; `whole` are ranges of columns with 0 and 1, at most one of them 1."""
         values, scale = np.array(self.values), np.array(self.scale)
         if rows.shape[1] != len(scale):
             raise DataError(
@@ -83,12 +83,12 @@ class Filler:
         return np.hstack([rows, empty[:, self.flagged]]) if self.flagged else rows
 
     def to_json(self) -> dict[str, Any]:
-        """What `from_json` takes."""
+        """Return a value for `from_json`."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, found: Any) -> Filler:
-        """The filler of a model file, which may hold anything; raises ValueError if it makes no sense."""
+        """Read the filler from a model file, which may hold anything; raise ValueError if it is invalid."""
         values, scale = np.array(found["values"], np.float64), np.array(found["scale"], np.float64)
         flagged = found["flagged"]
         sound = values.ndim == 2 and len(values) > 0 and values.shape[1:] == scale.shape
@@ -106,7 +106,7 @@ def _group(rows: FloatArray, number: int) -> IntArray:
 
 
 def _nearest_groups(rows: FloatArray, holes: BoolArray, groups: FloatArray) -> IntArray:
-    """For each row the group that is nearest in the columns that are not empty."""
+    """Return for each row the nearest group, compared in the columns with values."""
     known = np.where(holes, 0.0, rows)
     squares: FloatArray = (~holes).astype(np.float64) @ np.square(groups).T - 2.0 * known @ groups.T
     nearest: IntArray = squares.argmin(axis=1)
