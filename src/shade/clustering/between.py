@@ -15,7 +15,7 @@ from shade.clustering.links import follow_links
 from shade.clustering.selection import FlatClustering, number_by_size
 from shade.clustering.structure_tree import StructureTree
 
-FENCE = 3.0  # Tukey's: a row is far outside if its log distance is so many quartile ranges above the third quartile
+FENCE = 3.0  # Tukey's: a row is far outside if its log distance is 3 quartile ranges above the third quartile
 
 
 def assign_between(

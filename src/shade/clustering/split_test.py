@@ -14,7 +14,7 @@ from dataclasses import dataclass
 GROWTH, OFFSET = 1.95, 4.8
 # Embeddings of one cloud fill many dimensions, but not evenly: more dimensions than this do not lower the limit.
 MOST_DIMENSIONS = 7.0
-# In a settled embedding, the evidence of chance is so many times as large.
+# In a settled embedding, chance alone reaches this multiple of the evidence.
 SETTLED = 1.5
 # On a line, no path goes around a gap. So chance alone makes deep gaps between branches of any size.
 VALLEY_ON_A_LINE = 0.4
@@ -58,5 +58,5 @@ class SplitTest:
 
     @classmethod
     def none(cls, smallest: int) -> SplitTest:
-        """Return a test by size only: every split into branches of at least so many rows is real."""
+        """Return a test by size only: every split into branches of at least `smallest` rows is real."""
         return cls(0.0, 0.0, smallest)

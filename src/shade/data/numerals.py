@@ -205,7 +205,7 @@ def _tell(notation: Notation, columns: Mapping[str, Any], read: Mapping[str, Any
 
 
 def _tell_mixed(name: str, column: Any, allowed: Sequence[Notation]) -> str:
-    """Describe two cells of a column that no notation can read together."""
+    """Describe two cells of a column that are written in different notations."""
     cells = sorted(column.drop_null().unique().to_pylist(), key=lambda cell: sum(mark in MARKS for mark in cell))
     marked = cells[-1]  # the cell with most marks
     fits = next(found for found in allowed if re.match(found.pattern, marked))

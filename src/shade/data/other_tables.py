@@ -14,7 +14,7 @@ from shade.data.tables import RawTable
 
 
 def read_json_lines(path: Path, _: ReadOptions) -> RawTable:
-    """Read a file with one JSON object a line."""
+    """Read a file with one JSON object per line."""
     from pyarrow import json
 
     return _read(path, lambda: json.read_json(str(path)))

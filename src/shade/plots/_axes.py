@@ -55,6 +55,6 @@ def add_legend(ax: Axes, groups: Groups, names: Names | None = None, marker: str
 
 
 def spans_decades(values: FloatArray, decades: float = 2.0) -> bool:
-    """Return whether the largest positive value is more than so many powers of ten above the smallest."""
+    """Return whether the largest positive value is more than 10^decades times the smallest one."""
     positive = values[np.isfinite(values) & (values > 0)]
     return len(positive) > 0 and bool(positive.max() > 10.0**decades * positive.min())

@@ -238,7 +238,7 @@ def _advise(clustering: Clustering) -> list[str]:
 
 
 def format_seconds(seconds: float) -> str:
-    """Return a duration in words."""
+    """Return a duration as readable text."""
     if seconds < 60:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)

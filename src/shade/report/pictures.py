@@ -28,7 +28,7 @@ from shade.report.views import View
 
 MOST_CANDIDATES = 400
 
-# On a linear axis, a wall so many times as high as the median would leave no room for the valleys.
+# On a linear axis, a wall this many times as high as the median would leave no room for the valleys.
 FAR_WALL = 8.0
 LOSS_DASHES = {"loss": "solid", "reconstruction_loss": "dashed", "density_loss": "dotted"}
 

@@ -128,7 +128,7 @@ class Checkpoint:
 
 @dataclass
 class Checkpoints:
-    """Writes a checkpoint every so many minutes or epochs; `found` is the checkpoint that training resumes from.
+    """Writes a checkpoint every `minutes` or `epochs`; `found` is the checkpoint that training resumes from.
 
     Networks that train side by side share this object. All ranks have the same state, so only one of them writes.
     """
