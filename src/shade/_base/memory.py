@@ -59,7 +59,7 @@ def available_memory(root: Path = Path("/")) -> int | None:
 
 
 def _room_of_groups(mount: Path, first_version: bool, group: PurePosixPath) -> Iterator[int]:
-    """Yield the free memory of a control group and of those above it. File caches are free memory.
+    """Yield the free memory of a control group and of those above it, with file caches, which are released on demand.
 
     In a container, its own group is mounted as the outermost one, and the path may be that of the host.
     """

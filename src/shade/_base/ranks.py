@@ -273,7 +273,7 @@ def _leave_group() -> None:
 
 
 class Heartbeat(threading.Thread):
-    """Shows the other ranks that this one is running, and ends this one if another has stopped.
+    """Signals to the other ranks that this one is running, and ends this one if another has stopped.
 
     If the user created the group, there is no store for it, and the limits of that group apply.
     """

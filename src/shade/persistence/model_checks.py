@@ -175,8 +175,8 @@ def check_points(clustering: Clustering) -> None:
 def _check_steps(clustering: Clustering, first_merge: FloatArray) -> None:
     """Check that no step in the tree's order is longer than the direct step, and that background joins last.
 
-    The direct step between two rows is their distance or the larger of their core distances. Core distances are at most
-    as large as first merges.
+    The direct step between two rows is the largest of their distance and both core distances. Core distances are at
+    most as large as first merges.
     """
     tree, groups, points = clustering.dc_tree, clustering.shown.groups, clustering.points
     outside, height = clustering.shown.background, tree.height

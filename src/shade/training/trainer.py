@@ -186,7 +186,7 @@ class Trainer:
 
     @cached_property
     def _linear_step(self) -> LinearStep | None:
-        """The step without autograd, if it supports this network. It is made after a checkpoint has been restored."""
+        """The step without autograd, if it supports this network; made once weights and optimizer are complete."""
         return choose_linear_step(self.network, self.optimizer, self.settings)
 
     def compute_losses(self, batch: Batch) -> torch.Tensor:
