@@ -83,8 +83,9 @@ class Clustering:
     dc_tree : DCTree
     links : ndarray of shape (n_links, 2)
         Pairs of neighbouring rows, in the order in which noise reaches a cluster over them.
-        shown : Shown
-            What was found in the data.
+    shown : Shown
+        What was found in the data.
+    space : {"given", "embedding", "settled"}
         What the points are: the given rows, an embedding of SHADE, or an embedding after settling.
     """
 
