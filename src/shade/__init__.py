@@ -1,6 +1,6 @@
 """shade: deep density-based clustering.
 
-Names are loaded when first used, so that `import shade` loads neither torch nor numba.
+Names are imported at their first use, so `import shade` loads neither torch nor numba.
 """
 
 from importlib import import_module
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from shade.estimators.loading import load
     from shade.estimators.shade import SHADE
 
-#: The settings of the publication, kept whatever the defaults become: `SHADE(**shade.PAPER)`.
+#: The settings of the publication. They do not change with the defaults: `SHADE(**shade.PAPER)`.
 PAPER: dict[str, Any] = {
     "min_samples": 5,
     "selection": "structure",

@@ -61,3 +61,19 @@ def test_components_do_not_depend_on_the_number_of_threads(monkeypatch: pytest.M
     expected = find_components(samples, 1)
     for threads in (2, 5):
         assert np.array_equal(find_components(samples, threads), expected)
+
+
+def test_rows_that_are_directions_are_compared_by_angle() -> None:
+    random = np.random.default_rng(0)
+    for columns in (8, 300):
+        samples = random.normal(size=(150, columns)).astype(np.float32)
+        samples[3] = 0.0
+        samples *= random.uniform(0.1, 10.0, (150, 1)).astype(np.float32)
+        found = find_neighbours(samples, 7, by_angle=True)
+        points = find_components(samples) if columns > COMPONENTS else samples.astype(np.float64)
+        apart = cdist(points[4:], points[4:], "cosine")
+        nearest = np.sort(apart, axis=1)[:, :6]
+        own = [row[np.isin(row, np.arange(4, 150))][:6] - 4 for row in found[4:].astype(np.int64)]
+        for row, (mine, wanted) in enumerate(zip(own, nearest, strict=True)):
+            np.testing.assert_allclose(np.sort(apart[row, mine]), wanted[: len(mine)], atol=1e-9)
+            assert len(mine) >= 4

@@ -9,7 +9,8 @@ from sklearn.metrics import adjusted_rand_score
 import shade
 from shade import SHADE, DCTreeClustering
 from shade._base.errors import ShadeWarning
-from shade.data.standardize import choose_standardization
+from shade.data.standardize import choose_standardization, have_one_length
+from shade.density.neighbours import find_neighbours
 from tests.clustering.test_background import groups_and_noise
 
 QUICK = {"epochs": 10, "network": (64, 32), "random_state": 0}
@@ -157,6 +158,22 @@ def test_sparse_rows_of_one_length_share_one_deviation() -> None:
         (dense, False),
     ):
         assert (choose_standardization("auto", X, X.shape[1:]) == "global") == single
+    for X, directions in ((unit, True), (counts, False), (longer, False), (7.0 * dense, True), (0.0 * dense, False)):
+        assert have_one_length(X) == directions
+
+
+def test_rows_that_are_directions_settle_on_neighbours_by_angle(monkeypatch: pytest.MonkeyPatch) -> None:
+    dense = np.random.default_rng(0).normal(size=(80, 6))
+    asked = []
+
+    def search(*arguments: object, by_angle: bool, **options: object) -> object:
+        asked.append(by_angle)
+        return find_neighbours(*arguments, by_angle=by_angle, **options)
+
+    monkeypatch.setattr("shade.estimators.shade.find_neighbours", search)
+    for X in (dense, dense / np.linalg.norm(dense, axis=1, keepdims=True)):
+        assert SHADE(**{**QUICK, "epochs": 1}).fit(X).settled_
+    assert asked == [False, True]
 
 
 def test_the_tree_of_all_data_is_left_out_where_it_would_take_too_long(monkeypatch: pytest.MonkeyPatch) -> None:

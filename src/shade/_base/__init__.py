@@ -1,1 +1,1 @@
-"""What every room needs: arrays, errors, files, memory, ranks, threads, validation."""
+"""Common code of all parts: arrays, errors, files, memory, ranks, threads, validation."""

@@ -1,4 +1,4 @@
-"""Errors and warnings that users see, and what becomes of an estimator that meets one."""
+"""Errors and warnings for users, and the protection of an estimator whose fit fails."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from shade._base.text import printable
 
 
 class ShadeError(Exception):
-    """Base of the errors that are raised by shade alone."""
+    """Base class of the errors that only shade raises."""
 
 
 class DeviceError(ShadeError, ValueError):
-    """The device asked for is not there."""
+    """The requested device does not exist."""
 
 
 class TrainingError(ShadeError, RuntimeError):
-    """Training could not go on, for example because the loss is no longer a number."""
+    """Training cannot continue, for example because the loss is not a number."""
 
 
 class DataError(ShadeError, ValueError):
-    """Data cannot be read as it is; the message says what would help."""
+    """Data cannot be read as it is; the message gives a remedy."""
 
 
 class OutputError(ShadeError, OSError):
@@ -33,24 +33,24 @@ class ModelFileError(ShadeError, ValueError):
 
 
 class RankError(ShadeError, RuntimeError):
-    """Another process of the same fit has ended, or works on something else."""
+    """Another process of the same fit has ended, or has other work."""
 
 
 class MemoryBudgetError(ShadeError, ValueError):
-    """The work does not fit the memory it may take."""
+    """The work needs more memory than it may use."""
 
 
 class CheckpointError(ShadeError, ValueError):
-    """A checkpoint cannot be written, read, or gone on from with this data and these parameters."""
+    """A checkpoint cannot be written or read, or does not belong to this data and these parameters."""
 
 
 class ShadeWarning(UserWarning):
-    """Something a user should know about a result that is valid all the same."""
+    """Information about a result that is valid, but that a user should know."""
 
 
 @contextmanager
 def told_as(kind: type[ShadeError], what: str, *errors: type[BaseException]) -> Iterator[None]:
-    """Raise errors of other libraries as one of ours, in one line. Errors of shade pass as they are."""
+    """Raise errors of other libraries as an error of shade, in one line. Errors of shade are not changed."""
     try:
         yield
     except ShadeError:
@@ -60,7 +60,7 @@ def told_as(kind: type[ShadeError], what: str, *errors: type[BaseException]) -> 
 
 
 def one_line(error: BaseException) -> str:
-    """What an error says, in one line of at most 400 characters without a full stop."""
+    """Return the message of an error in one line of at most 400 characters, without a full stop."""
     text = getattr(error, "strerror", None) or str(error)
     if isinstance(error, KeyError):
         text += " is missing"
@@ -69,7 +69,7 @@ def one_line(error: BaseException) -> str:
 
 @contextmanager
 def unchanged_on_error(estimator: object) -> Iterator[None]:
-    """Put an estimator back as it was if its fit fails or is interrupted."""
+    """Restore the attributes of an estimator if its fit fails or is interrupted."""
     before = dict(vars(estimator))
     try:
         yield

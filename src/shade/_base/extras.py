@@ -1,4 +1,4 @@
-"""Packages that only some uses need."""
+"""Optional packages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def need(module: str, extra: str, purpose: str, *, install: str = "") -> Any:
-    """Import an optional package, or say how to install it."""
+    """Import an optional package; if it is missing, raise an error that explains how to install it."""
     try:
         return import_module(module)
     except ImportError:
@@ -19,7 +19,7 @@ def need(module: str, extra: str, purpose: str, *, install: str = "") -> Any:
 
 
 def installed_versions(packages: Iterable[str]) -> dict[str, str]:
-    """The versions of those packages that are installed."""
+    """Return the versions of those packages that are installed."""
     from importlib.metadata import PackageNotFoundError, version
 
     found = {}

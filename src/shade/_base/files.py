@@ -1,4 +1,4 @@
-"""Files that are complete or not there, and the files of a folder."""
+"""Writing files that are either complete or missing, and listing the files of a folder."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from shade._base.arrays import SingleArray
 
 try:
     import fcntl
-except ImportError:  # Windows, where a file that is open can be neither renamed nor removed
+except ImportError:  # on Windows, an open file can be neither renamed nor removed
     fcntl = None  # type: ignore[assignment]
 
 
 @contextmanager
 def written_aside(path: Path) -> Iterator[BufferedRandom]:
-    """A new file to write to: it gets its name when it is complete, and nothing is left of it if writing fails.
+    """Open a new file for writing. It gets its name when it is complete. If writing fails, it is removed.
 
-    Until then its name is one that nobody else uses, so no other process writes to it, and no link can stand there. A
-    link at the final name is followed, as `open` does.
+    Until then it has a name that nobody else uses, so no other process writes to it, and there can be no link with this
+    name. A link at the final name is followed, as with `open`.
     """
     path = Path(os.path.realpath(path))
-    if not path.parent.is_dir():  # the message names the folder that was given, not the name aside
+    if not path.parent.is_dir():  # the message should name the given folder, not the temporary file
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path.parent))
     if path.exists() and not path.is_file():
         raise FileExistsError(errno.EEXIST, "something that is not a file has this name", str(path))
@@ -41,13 +41,13 @@ def written_aside(path: Path) -> Iterator[BufferedRandom]:
             file.flush()
             os.fsync(file.fileno())
             if fcntl is not None:
-                aside.replace(path)  # still locked: nobody takes it for a leftover
+                aside.replace(path)  # it is still locked, so no other process removes it as a leftover
         if fcntl is None:
-            aside.replace(path)  # Windows renames no open file
+            aside.replace(path)  # Windows cannot rename an open file
     except BaseException:
         aside.unlink(missing_ok=True)
         raise
-    if os.name == "posix":  # where folders can be opened, this makes the rename last through a power cut
+    if os.name == "posix":  # if folders can be opened, this makes the rename survive a power failure
         handle = os.open(path.parent, os.O_RDONLY)
         try:
             os.fsync(handle)
@@ -56,19 +56,19 @@ def written_aside(path: Path) -> Iterator[BufferedRandom]:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Write a file that is either complete and on the disk, or not there."""
+    """Write a file that is either complete and on the disk, or missing."""
     with written_aside(path) as file:
         file.write(data)
 
 
 @contextmanager
 def new_array_file(path: Path, shape: tuple[int, ...]) -> Iterator[SingleArray]:
-    """A npy file of float32 numbers to be filled; it has its name only once it is whole."""
+    """Create a npy file of float32 numbers to fill. It gets its name only when it is complete."""
     with written_aside(path) as file:
         header = {"descr": "<f4", "fortran_order": False, "shape": tuple(map(int, shape))}
         np.lib.format.write_array_header_1_0(file, header)
         offset = file.tell()
-        # Taken now: a disk that fills up later would end the process through the mapped memory.
+        # Space is reserved now: if the disk became full later, writing to mapped memory would end the process.
         size = math.prod(shape) * 4
         if hasattr(os, "posix_fallocate"):
             os.posix_fallocate(file.fileno(), 0, offset + size)
@@ -82,16 +82,16 @@ def new_array_file(path: Path, shape: tuple[int, ...]) -> Iterator[SingleArray]:
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Keep other processes from taking the same name while a block runs; raises BlockingIOError if one has it.
+    """Lock a name against other processes while a block runs; raise BlockingIOError if another process has it.
 
-    A lock ends with its process, so a file that a killed process left locks nothing.
+    A lock ends with its process, so the lock file of a killed process locks nothing.
     """
     lock = path.with_name(f".{path.name}.lock")
     while True:
         handle = os.open(lock, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
         try:
             _lock(handle)
-            with suppress(FileNotFoundError):  # the one that had it may have removed it since it was opened here
+            with suppress(FileNotFoundError):  # its last owner may have removed the file since it was opened here
                 if os.path.samestat(lock.stat(), os.fstat(handle)):
                     break
         except BaseException:
@@ -109,7 +109,7 @@ def locked(path: Path) -> Iterator[None]:
 
 
 def _lock(handle: int) -> None:
-    """Lock an open file until it is closed; raises BlockingIOError if it is locked already."""
+    """Lock an open file until it is closed; raise BlockingIOError if it is already locked."""
     if fcntl is not None:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -120,7 +120,7 @@ def _lock(handle: int) -> None:
 
 
 def _open_aside(folder: Path) -> tuple[Path, BufferedRandom]:
-    """A new, locked file in a folder."""
+    """Create a new, locked file in a folder."""
     while True:
         aside = folder / f".shade-{secrets.token_hex(8)}.partial"
         file = aside.open("x+b")
@@ -128,11 +128,11 @@ def _open_aside(folder: Path) -> tuple[Path, BufferedRandom]:
             _lock(file.fileno())
             if os.fstat(file.fileno()).st_nlink:
                 return aside, file
-        file.close()  # another process took it for a leftover before it was locked
+        file.close()  # another process removed it as a leftover before it was locked
 
 
 def _remove_leftovers(folder: Path) -> None:
-    """Remove the files aside that no process has locked: those that wrote them were killed."""
+    """Remove temporary files that no process has locked: the processes that wrote them were killed."""
     for left in folder.glob(".shade-*.partial") if fcntl is not None else ():
         with suppress(OSError):
             handle = os.open(left, os.O_RDWR | os.O_NOFOLLOW)
@@ -144,10 +144,10 @@ def _remove_leftovers(folder: Path) -> None:
 
 
 def files_in(folder: Path) -> list[Path]:
-    """The files in a folder and below it, sorted, without hidden ones."""
+    """Return the files in a folder and its subfolders, sorted, without hidden ones."""
     return sorted(file for file in folder.rglob("*") if file.is_file() and not is_hidden(file.relative_to(folder)))
 
 
 def is_hidden(path: PurePath) -> bool:
-    """Whether a file, or a folder that it is in, is hidden or what a system left behind."""
+    """Return whether a file, or a folder above it, is hidden or made by an operating system."""
     return any(part.startswith((".", "__MACOSX")) for part in path.parts)

@@ -1,4 +1,4 @@
-"""Amounts of memory: as people write them, and as much as there is."""
+"""Amounts of memory: parsing, formatting, and how much is available."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PREFIXES = "KMGT"
 
 
 def parse_memory(memory: object, owner: str) -> int:
-    """Turn "1.5GB", "800 MiB" or a number of bytes into bytes."""
+    """Convert "1.5GB", "800 MiB" or a number of bytes into bytes."""
     if isinstance(memory, int) and not isinstance(memory, bool) and memory > 0:
         return memory
     text = memory if isinstance(memory, str) else ""
@@ -27,7 +27,7 @@ def parse_memory(memory: object, owner: str) -> int:
 
 
 def format_memory(size: float) -> str:
-    """Bytes in the unit that people would use."""
+    """Return a number of bytes as text with a suitable unit."""
     unit, factor = next(
         ((unit, factor) for unit, factor in (("GB", 1e9), ("MB", 1e6)) if size > 0.9995 * factor), ("kB", 1e3)
     )
@@ -35,7 +35,7 @@ def format_memory(size: float) -> str:
 
 
 def check_room(needed: float, memory: int | None, what: str, remedy: str) -> None:
-    """Refuse work before it starts that takes more than `memory`, or than is free if it is None."""
+    """Raise an error before work that needs more than `memory` bytes; if `memory` is None, more than is free."""
     room = available_memory() if memory is None else memory
     if room is not None and needed > room:
         limit = f"and {format_memory(room)} are free" if memory is None else f"more than memory='{short_memory(room)}'"
@@ -43,12 +43,12 @@ def check_room(needed: float, memory: int | None, what: str, remedy: str) -> Non
 
 
 def short_memory(size: float) -> str:
-    """Bytes as they are given."""
+    """Return a number of bytes as a value for the 'memory' parameter."""
     return format_memory(size).replace(" ", "")
 
 
 def available_memory(root: Path = Path("/")) -> int | None:
-    """Bytes that this process may still take, by the system and by its control groups; None if not known."""
+    """Return the bytes that this process may still use, by the system and by its control groups; None if unknown."""
     lines = _read(root / "proc/meminfo").splitlines()
     limits = [int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")]
     for line in _read(root / "proc/self/cgroup").splitlines():
@@ -59,9 +59,9 @@ def available_memory(root: Path = Path("/")) -> int | None:
 
 
 def _room_of_groups(mount: Path, first_version: bool, group: PurePosixPath) -> Iterator[int]:
-    """What a control group and those around it leave; what files are cached for is given back when it is needed.
+    """Yield the free memory of a control group and of those above it, with file caches, which are released on demand.
 
-    In a container its own group is mounted as the outermost one, and the path may be that of the host.
+    In a container, its own group is mounted as the outermost one, and the path may be that of the host.
     """
     names = ("memory.max", "memory.current", "inactive_file")
     mounts = (mount, mount / "unified")

@@ -1,4 +1,4 @@
-"""Threads and devices: how many there are, and how work is spread over them."""
+"""Threads and devices: how many there are, and running work on them."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-# Matrix products round differently on different numbers of threads, and training amplifies the last bit. Training
-# on a CPU therefore always runs on one: a seed gives the same labels whatever the thread count, other cores prepare
-# the targets, and no thread spins waiting for another on a busy machine.
+# Matrix products round differently on different numbers of threads, and training amplifies differences in the last bit.
+# Therefore training on a CPU always uses one thread: a seed gives the same labels for any number of threads. Other
+# cores compute the targets, and no thread waits actively for another on a busy machine.
 TRAINING_THREADS = 1
-FEW_ITEMS = 256  # not worth starting threads for
-# Signals that ask a process to end: Ctrl-C, kill, and a terminal that is closed.
+FEW_ITEMS = 256  # for fewer items, starting threads takes longer than it saves
+# Signals that ask a process to end: Ctrl-C, kill, and closing a terminal.
 INTERRUPTING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
 def count_threads(n_jobs: int | None) -> int:
-    """Resolve n_jobs as scikit-learn does, but with None meaning all cores: the result does not depend on it."""
+    """Return the number of threads for n_jobs as in scikit-learn, but None means all cores: results are the same."""
     available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if n_jobs is None:
         return available
@@ -45,9 +45,9 @@ def run_chunks(
     few: int = FEW_ITEMS,
     share: slice = slice(None),
 ) -> None:
-    """Call kernel(*arguments, start, stop) for slices of range(count), or of a share, on several threads unless few."""
+    """Call kernel(*arguments, start, stop) for slices of range(count), or of a share, on threads unless few."""
     threads = count_threads(n_jobs)
-    # Several slices a thread even out slices of unequal cost; the kernels hold no interpreter lock.
+    # With several slices per thread, unequal slices even out. The kernels release the interpreter lock.
     size = max(1, min(chunk, -(-count // (4 * threads))))
     first, last, _ = share.indices(count)
     slices = [(start, min(start + size, last)) for start in range(first, last, size)]
@@ -61,9 +61,9 @@ def run_chunks(
 
 
 def run_together(function: Callable[[Item, Event], Result], items: Sequence[Item], threads: int) -> list[Result]:
-    """Call function(item, interruption) for each item, on several threads if told; results in order.
+    """Call function(item, interruption) for each item, on several threads if given; return results in order.
 
-    When one fails, or at Ctrl-C, the interruption is set, and the others are waited for.
+    If one call fails, or at Ctrl-C, `interruption` is set, and this function waits for the other calls.
     """
     interruption = Event()
     if threads == 1 or len(items) == 1:
@@ -72,28 +72,28 @@ def run_together(function: Callable[[Item, Event], Result], items: Sequence[Item
         futures = [pool.submit(function, item, interruption) for item in items]
         try:
             wait(futures, return_when=FIRST_EXCEPTION)
-        finally:  # nothing is left to interrupt when all went well
+        finally:  # if all calls succeeded, there is nothing to interrupt
             interruption.set()
             for future in futures:
                 future.cancel()
     errors = [error for future in futures if not future.cancelled() and (error := future.exception()) is not None]
     for error in sorted(errors, key=lambda error: isinstance(error, KeyboardInterrupt)):
-        raise error  # what failed, before those that were interrupted for it
+        raise error  # the error that came first, before the interruptions that it caused
     return [future.result() for future in futures]
 
 
 _blas_limit = ExitStack()
 _limit_lock = Lock()
-_limited = 0  # how many threads want the limit
+_limited = 0  # number of threads that need the limit
 
 
 @contextmanager
 def training_threads() -> Iterator[None]:
-    """Give torch in this thread, and BLAS in the process, the threads of training for a while.
+    """Set the numbers of threads for training, for torch in this thread and for BLAS in the process, then restore them.
 
-    torch has a number of threads for each thread that calls it, so every thread that trains must enter here. BLAS has
-    one number: the first thread that enters limits it, and the last that leaves puts it back. BLAS works for the
-    targets in a background thread; with more threads of its own it would take cores from training.
+    torch has a number of threads per calling thread, so every training thread must use this. BLAS has one number: the
+    first thread that enters sets it, and the last that leaves restores it. A background thread uses BLAS for the
+    targets. With more BLAS threads, it would take cores from training.
     """
     global _limited  # noqa: PLW0603
     import torch
@@ -117,7 +117,7 @@ def training_threads() -> Iterator[None]:
 
 @contextmanager
 def usual_torch() -> Iterator[None]:
-    """Work with the settings that torch has at its start, whatever the caller has set; then put the caller's back."""
+    """Use the default settings of torch in a block, whatever the caller has set; then restore those of the caller."""
     import torch
 
     with ExitStack() as stack:
@@ -126,15 +126,15 @@ def usual_torch() -> Iterator[None]:
         for kind in ("cpu", "cuda", "mps"):
             if torch.is_autocast_enabled(kind):
                 stack.enter_context(torch.autocast(kind, enabled=False))
-        if torch.get_default_device().type != "cpu":  # a default device slows down every call
+        if torch.get_default_device().type != "cpu":  # a default device makes every call slower
             stack.enter_context(torch.device("cpu"))
         yield
 
 
 def tree_device(device: str) -> str:
-    """Where trees are built: on the CUDA device that the 'device' parameter means, else on the CPU.
+    """Return where trees are built: on the CUDA device of the 'device' parameter, else on the CPU.
 
-    Loading torch takes seconds, so it is not asked where there is no CUDA driver.
+    Loading torch takes seconds, so it is not used if there is no CUDA driver.
     """
     if device == "cpu" or (device == "auto" and find_library("cuda") is None and find_library("nvcuda") is None):
         return "cpu"
@@ -143,11 +143,11 @@ def tree_device(device: str) -> str:
 
 
 def resolve_device(device: str) -> torch.device:
-    """Turn the 'device' parameter into a torch device that is there."""
+    """Convert the 'device' parameter into an available torch device."""
     import torch
 
     if device in ("auto", "cuda") and torch.cuda.is_available():
-        # Processes that were started together on one machine take a device each.
+        # Processes that were started together on one machine use one device each.
         own = int(os.environ.get("LOCAL_RANK", "0")) % torch.cuda.device_count()
         return torch.device(f"cuda:{own}" if own else "cuda")
     if device == "auto":

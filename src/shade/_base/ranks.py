@@ -1,4 +1,4 @@
-"""Several processes that work on one fit, as torchrun starts them, and how they exchange results."""
+"""Several processes that work on one fit, started by torchrun, and their communication."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ Value = TypeVar("Value")
 
 HEARTBEAT_SECONDS = 5.0
 LOST_CONNECTION = ("onnection closed", "onnection reset", "roken pipe", "timed out", "Timed out", "gloo", "NCCL")
-PATIENCE_SECONDS = 40.0  # without a heartbeat of a rank, before the others give up
-PATIENCE_AT_START_SECONDS = 600.0  # for a rank that has not begun
+PATIENCE_SECONDS = 40.0  # without a heartbeat of a rank, until the others stop
+PATIENCE_AT_START_SECONDS = 600.0  # for a rank that has not started
 
-# torch has one process group per process, and making it takes seconds. So a group that was made here stays for later
-# fits, and with it the store in which its ranks meet and the number of fits, which is the same on all ranks.
+# torch has one process group per process, and creating it takes seconds. So a group that was created here is kept for
+# later fits, together with the store where its ranks meet and the number of fits, which is equal on all ranks.
 _own_store: Any = None
 _fits = 0
 
 
 @dataclass(frozen=True)
 class Ranks:
-    """The number of this process and how many share a fit. A single process sends nothing and loads no torch."""
+    """The rank of this process and the number of processes. A single process sends nothing and loads no torch."""
 
     rank: int = 0
     count: int = 1
@@ -51,11 +51,11 @@ class Ranks:
         return self.rank == 0
 
     def share_of(self, n_items: int) -> slice:
-        """The items that this rank works on."""
+        """Return the items that this rank works on."""
         return slice(n_items * self.rank // self.count, n_items * (self.rank + 1) // self.count)
 
     def reduce_max(self, *arrays: AnyArray) -> None:
-        """Replace each entry by the largest that any rank has for it."""
+        """Replace each entry by the largest value of it on all ranks."""
         if self.count > 1:
             import torch
             import torch.distributed as dist
@@ -64,7 +64,7 @@ class Ranks:
                 dist.all_reduce(torch.from_numpy(array), dist.ReduceOp.MAX)
 
     def gather_shares(self, array: AnyArray) -> None:
-        """Give every rank the rows that each has worked on, by `share_of`."""
+        """Send the rows that each rank has computed, by `share_of`, to all ranks."""
         if self.count > 1:
             import torch
             import torch.distributed as dist
@@ -74,7 +74,7 @@ class Ranks:
                 dist.broadcast(torch.from_numpy(part), rank)
 
     def sum_tensors(self, tensors: list[torch.Tensor]) -> None:
-        """Replace tensors by their sums over the ranks, in one message."""
+        """Replace tensors by their sums over the ranks, with one message."""
         if self.count > 1:
             import torch
             import torch.distributed as dist
@@ -93,11 +93,11 @@ class Ranks:
                 dist.broadcast(tensor, 0)
 
     def from_first(self, make: Callable[[], Value]) -> Value:
-        """Return what rank 0 makes, on every rank."""
+        """Return the value of `make` on rank 0, on every rank."""
         return make() if self.count == 1 else self._from_rank(0, make)
 
     def check_same(self, own: Mapping[str, object], what: str) -> None:
-        """Raise an error on every rank, the same on all, if a value of one rank is not that of rank 0."""
+        """Raise the same error on every rank if a value of one rank differs from that of rank 0."""
         if self.count == 1:
             return
         import torch.distributed as dist
@@ -106,7 +106,7 @@ class Ranks:
         for rank, found in enumerate(values):
             names = [name for name in {**values[0], **found} if found.get(name) != values[0].get(name)]
             if names:
-                with suppress(RuntimeError):  # all have heard of it before one leaves
+                with suppress(RuntimeError):  # no rank leaves before all have the values
                     dist.barrier()
                 shown = "; ".join(f"{name}={found.get(name)!s:.80}, not {values[0].get(name)!s:.80}" for name in names)
                 raise RankError(
@@ -115,7 +115,7 @@ class Ranks:
                 )
 
     def _from_rank(self, rank: int, make: Callable[[], Value]) -> Value:
-        """Return what one rank makes, on every rank."""
+        """Return the value of `make` on one rank, on every rank."""
         import torch
         import torch.distributed as dist
 
@@ -131,9 +131,9 @@ class Ranks:
         return value if self.rank == rank else cast(Value, pickle.load(file))
 
     def lead(self, work: Callable[[Callable[[Item], Result]], Value], task: Callable[[Item], Result]) -> Value:
-        """Return what rank 0 makes by `work`, on every rank.
+        """Run `work` on rank 0, and return its result on every rank.
 
-        The argument of `work` is a function that makes all ranks do the same task together and returns its result.
+        The argument of `work` is a function that makes all ranks run the same task together, and returns its result.
         """
 
         def do_together(item: Item) -> Result:
@@ -151,9 +151,9 @@ ALONE = Ranks()
 
 
 def find_ranks() -> Ranks:
-    """The processes that were started together: those of torch's process group, or those that torchrun started.
+    """Return the processes that were started together: those of torch's process group, or those of torchrun.
 
-    A RANK without a WORLD_SIZE above 1 is a single process: some schedulers set it for every process.
+    RANK without a WORLD_SIZE above 1 means a single process: some schedulers set RANK for every process.
     """
     distributed = sys.modules.get("torch.distributed")
     if distributed is not None and distributed.is_available() and distributed.is_initialized():
@@ -164,13 +164,13 @@ def find_ranks() -> Ranks:
 
 @contextmanager
 def process_group() -> Iterator[Ranks]:
-    """Connect the processes that were started together, if there are others, while a fit runs.
+    """Connect the processes that were started together, if there are several, during a fit.
 
-    Uses torch's process group if there is one, which must be able to send CPU tensors. Otherwise it makes one if
+    If torch has a process group, it is used; it must be able to send CPU tensors. Otherwise a group is created if
     torchrun, or a program that sets the same variables, has started several processes.
 
-    Ranks notice the end of another rank by its closed connection, or by its missing heartbeats if a machine vanishes or
-    a process hangs. So there is no time limit for a rank that is still working.
+    Ranks notice the end of another rank by its closed connection or, if a machine disappears or a process hangs, by
+    missing heartbeats. So a rank that is still working has no time limit.
     """
     ranks = find_ranks()
     if ranks.count == 1:
@@ -185,10 +185,10 @@ def process_group() -> Iterator[Ranks]:
             if not dist.is_initialized():
                 _make_group(ranks)
             yield ranks
-            dist.barrier()  # heartbeats stop together
+            dist.barrier()  # so that all heartbeats stop together
         except BaseException as error:
             if _own_store is not None:
-                _leave_group()  # the other ranks are told by the closed connection
+                _leave_group()  # the closed connection informs the other ranks
             lost = isinstance(error, RuntimeError) and any(sign in str(error) for sign in LOST_CONNECTION)
             if not lost or isinstance(error, RankError):
                 raise
@@ -199,7 +199,7 @@ def process_group() -> Iterator[Ranks]:
 
 
 def _meet(ranks: Ranks) -> Any:
-    """The store of a group that was made here, or will be; None if the user has made the group."""
+    """Return the store of a group that was, or will be, created here; None if the user has created the group."""
     global _own_store  # noqa: PLW0603
     import torch.distributed as dist
 
@@ -213,11 +213,12 @@ def _meet(ranks: Ranks) -> Any:
 
 
 def _agree_on_attempt(store: Any, ranks: Ranks) -> str:
-    """A name that the processes of this attempt alone share.
+    """Return a name that only the processes of this attempt share.
 
-    A store may outlive an attempt, and what an earlier one left in it leads to dead processes. How often the processes
-    were started again does not tell attempts apart: each machine counts for itself. So rank 0 proposes a new name, the
-    others answer with one of their own, and the name holds for those whose answers rank 0 has seen.
+    A store may outlive an attempt, and entries of an earlier attempt lead to dead processes. The number of restarts
+    does not identify an attempt, since each machine has its own number. So rank 0 proposes a new name, the other ranks
+    answer with names of their own, and rank 0 confirms the answers. The name is valid for the ranks with confirmed
+    answers.
     """
     own = uuid.uuid4().hex
     if ranks.first:
@@ -243,7 +244,7 @@ def _agree_on_attempt(store: Any, ranks: Ranks) -> str:
 
 
 def _read(store: Any, key: str) -> str:
-    """What a store holds under a key, or nothing."""
+    """Return the value of a key in a store, or ""."""
     return str(store.get(key).decode()) if store.check([key]) else ""
 
 
@@ -251,7 +252,7 @@ def _make_group(ranks: Ranks) -> None:
     import torch
     import torch.distributed as dist
 
-    # nccl wants a device for each rank; ranks without one, or that share one, send through gloo, all of them.
+    # nccl needs one device per rank. If some ranks have none, or share one, all ranks use gloo.
     devices = torch.cuda.device_count() if dist.is_nccl_available() else 0
     _own_store.set(f"devices-{ranks.rank}", str(int(devices >= int(os.environ.get("LOCAL_WORLD_SIZE", "1")))))
     enough = all(_own_store.get(f"devices-{other}") == b"1" for other in range(ranks.count))
@@ -272,9 +273,9 @@ def _leave_group() -> None:
 
 
 class Heartbeat(threading.Thread):
-    """Tells the other ranks that this one lives, and ends this one when another no longer does.
+    """Signals to the other ranks that this one is running, and ends this one if another has stopped.
 
-    A group that was not made here has no store for it, and limits of its own.
+    If the user created the group, there is no store for it, and the limits of that group apply.
     """
 
     def __init__(self, store: Any, ranks: Ranks) -> None:
@@ -293,7 +294,7 @@ class Heartbeat(threading.Thread):
         self._done.set()
 
     def run(self) -> None:
-        """Count up, and watch the counts of the others."""
+        """Increase the counter of this rank, and watch those of the others."""
         latest = dict.fromkeys(set(range(self._ranks.count)) - {self._ranks.rank}, (0, time.monotonic()))
         try:
             while not self._done.is_set():
@@ -308,16 +309,16 @@ class Heartbeat(threading.Thread):
                 self._answered = time.monotonic()
                 self._done.wait(HEARTBEAT_SECONDS)
         except RuntimeError:
-            return  # the store is gone: the watch ends this rank, unless the fit is over
+            return  # the store is gone: `_watch_store` ends this rank, unless the fit is over
 
     def _watch_store(self) -> None:
-        """Give up when the store no longer answers; asking it has no limit of its own."""
+        """End this rank if the store no longer answers. A request to the store has no time limit of its own."""
         while not self._done.wait(HEARTBEAT_SECONDS):
             if time.monotonic() - self._answered > PATIENCE_SECONDS:
                 self._end("The process that ranks meet at cannot be reached any more")
 
     def _end(self, reason: str) -> None:
-        # The main thread waits inside a collective, where no exception reaches it.
+        # The main thread waits inside a collective operation, where no exception reaches it.
         sys.stderr.write(f"{reason}: rank {self._ranks.rank} of {self._ranks.count} ends as well.\n")
         sys.stderr.flush()
         os._exit(1)

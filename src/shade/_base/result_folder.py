@@ -1,4 +1,4 @@
-"""Where the model lies in a folder that `shade fit` wrote."""
+"""The place of the model in a folder that `shade fit` wrote."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MODEL_NAME = "model.shade"
 
 
 def model_path(path: str | PathLike[str]) -> Path:
-    """The file itself, or the one in a folder of results."""
+    """Return the path of a model file: the given file, or the one in a folder of results."""
     found = Path(path)
     if not found.is_dir():
         return found

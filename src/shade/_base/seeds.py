@@ -1,4 +1,4 @@
-"""One seed becomes independent ones, and global random state is neither read nor changed."""
+"""From one seed to several independent ones. Global random state is neither used nor changed."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import numpy as np
 
 
 def draw_seed(random_state: Any) -> int:
-    """Turn a random_state into one seed; None draws one from the system."""
+    """Convert a random_state into a seed; for None, the system provides one."""
     if random_state is None:
-        return int(np.random.SeedSequence().generate_state(1)[0])  # short enough to type it again
+        return int(np.random.SeedSequence().generate_state(1)[0])  # short enough to type
     if isinstance(random_state, np.random.Generator):
         return int(random_state.integers(2**63))
     if isinstance(random_state, np.random.RandomState):
@@ -19,5 +19,5 @@ def draw_seed(random_state: Any) -> int:
 
 
 def spawn_seeds(random_state: Any, count: int) -> list[np.random.SeedSequence]:
-    """Turn a random_state into so many independent seeds."""
+    """Convert a random_state into independent seeds."""
     return np.random.SeedSequence(draw_seed(random_state)).spawn(count)

@@ -1,4 +1,4 @@
-"""Text from files, made harmless for what it is shown in."""
+"""Makes text from files safe for terminals and spreadsheets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ FORMULA = re.compile(r"'*[=+\-@\t\r]")
 
 
 def printable(text: str) -> str:
-    """Text in which characters that steer a terminal, or turn the direction of writing, are spelled out."""
+    """Replace characters that control a terminal, or the direction of writing, by their codes."""
     if text.isprintable():
         return text
     return "".join(
@@ -21,19 +21,19 @@ def printable(text: str) -> str:
 
 
 def as_cell(text: str) -> str:
-    """Text that a spreadsheet would take for a formula, with an apostrophe before it."""
+    """Put an apostrophe before text that a spreadsheet would treat as a formula."""
     if FORMULA.match(text) is None or is_number(text):
         return text
     return f"'{text}"
 
 
 def from_cell(text: str) -> str:
-    """What `as_cell` was given."""
+    """Undo `as_cell`."""
     return text[1:] if text.startswith("'") and FORMULA.match(text) else text
 
 
 def is_number(text: str) -> bool:
-    """Whether text is a number."""
+    """Return whether text is a number."""
     try:
         float(text)
     except ValueError:

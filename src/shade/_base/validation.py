@@ -1,4 +1,4 @@
-"""Checks of parameters and data: one sentence each, with what was expected and what was given."""
+"""Checks of parameters and data. An error is one sentence with the expected and the given value."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import numpy as np
 from shade._base.arrays import AnyArray, FloatArray, row_slices
 from shade._base.errors import DataError
 
-LARGEST_EXTENT = 1e150  # of points whose squared distances are numbers; the smallest is one over it
+LARGEST_EXTENT = 1e150  # of points, so that their squared distances are finite; the smallest is one over it
 LARGEST_WHOLE = 1 << 53
 
 
 @dataclass(frozen=True)
 class Whole:
-    """An int no smaller than `smallest`; None too where `optional`."""
+    """An int of at least `smallest`; also None if `optional`."""
 
     smallest: int
     optional: bool = False
@@ -35,7 +35,7 @@ class Whole:
 
 @dataclass(frozen=True)
 class Real:
-    """A finite number above, or from, `smallest`."""
+    """A finite number above `smallest`, or equal if `inclusive`."""
 
     smallest: float
     inclusive: bool = True
@@ -57,7 +57,7 @@ class Choice:
     options: Collection[object]
 
     def accepts(self, value: object) -> bool:
-        """Whether a value is allowed; True is not 1 here."""
+        """Return whether a value is allowed. True and 1 are different values here."""
         return any(type(value) is type(option) and value == option for option in self.options)
 
     def __str__(self) -> str:
@@ -69,7 +69,7 @@ Rule = Whole | Real | Choice
 
 
 def check_parameter(name: str, value: object, rule: Rule, owner: str) -> None:
-    """Raise the one error sentence if a value is not allowed."""
+    """Raise the standard error if a value is not allowed."""
     if not rule.accepts(value):
         raise ValueError(f"The '{name}' parameter of {owner} must be {rule}. Got {value!r} instead.")
 
@@ -81,12 +81,12 @@ def check_parameters(values: Mapping[str, object], rules: Mapping[str, Rule], ow
 
 
 def check_choice(name: str, value: object, options: Collection[object], owner: str = "this function") -> None:
-    """Check a value against a few allowed ones."""
+    """Check that a value is one of a few allowed ones."""
     check_parameter(name, value, Choice(options), owner)
 
 
 def check_min_samples(min_samples: object, n_points: int, smallest: int, owner: str = "this function") -> None:
-    """Check min_samples itself and against the number of points."""
+    """Check min_samples, also against the number of points."""
     check_parameter("min_samples", min_samples, Whole(smallest), owner)
     if int(min_samples) > n_points:  # type: ignore[call-overload]
         raise ValueError(
@@ -104,7 +104,7 @@ def check_n_jobs(n_jobs: object, owner: str) -> None:
 
 
 def check_points(X: object) -> FloatArray:
-    """Turn array-like data into a C-ordered float64 matrix of finite numbers."""
+    """Convert array-like data into a C-ordered float64 matrix of finite numbers."""
     points = np.asarray(to_numpy(X))
     check_whole_numbers(points)
     if points.ndim != 2:
@@ -116,7 +116,7 @@ def check_points(X: object) -> FloatArray:
 
 
 def check_extent(points: FloatArray) -> None:
-    """Refuse points of which the squared distances cannot be told from nothing, or from infinity."""
+    """Raise an error for points whose squared distances overflow, or underflow to zero."""
     with np.errstate(over="ignore"):
         extent = float(np.ptp(points, axis=0).max())
     if extent > LARGEST_EXTENT or 0.0 < extent < 1.0 / LARGEST_EXTENT:
@@ -124,7 +124,7 @@ def check_extent(points: FloatArray) -> None:
 
 
 def check_whole_numbers(X: Any, name: str = "X") -> None:
-    """Refuse integers that double precision would merge with others."""
+    """Raise an error for integers that double precision cannot distinguish from others."""
     kind, size = X.dtype.kind, X.dtype.itemsize
     for rows in row_slices(X) if kind == "O" or (kind in "iu" and size >= 8) else ():
         part = X[rows]
@@ -139,7 +139,7 @@ def check_whole_numbers(X: Any, name: str = "X") -> None:
 
 
 def check_numeric(X: AnyArray) -> AnyArray:
-    """Refuse complex, text and other non-numeric data."""
+    """Raise an error for complex, text and other non-numeric data."""
     if np.iscomplexobj(X):
         raise ValueError(f"Complex data not supported: got dtype {X.dtype}. Give real numbers.")
     if X.dtype.kind in "fiub":
@@ -153,7 +153,7 @@ def check_numeric(X: AnyArray) -> AnyArray:
 
 
 def check_finite(X: Any, place: Callable[[int], str] = "row {}".format, names: Sequence[str] | None = None) -> Any:
-    """Refuse NaN and infinity, naming the first place, in slices so that large data is not doubled."""
+    """Raise an error with the place of the first NaN or infinity. Slices avoid a copy of large data."""
     if X.dtype.kind != "f":
         return X
     for rows in row_slices(X):
@@ -169,7 +169,7 @@ def check_finite(X: Any, place: Callable[[int], str] = "row {}".format, names: S
 
 
 def to_numpy(X: Any) -> Any:
-    """Bring a torch tensor to NumPy without importing torch."""
+    """Convert a torch tensor to NumPy without importing torch."""
     if hasattr(X, "detach") and hasattr(X, "cpu"):
         return X.detach().cpu().numpy()
     return X

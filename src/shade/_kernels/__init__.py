@@ -1,1 +1,1 @@
-"""Compiled kernels: plain functions over arrays, no Python objects, no interpreter lock."""
+"""Compiled kernels: plain functions on arrays, without Python objects and without the interpreter lock."""

@@ -1,7 +1,7 @@
-"""What a training step in bfloat16 does between its matrix products, each in one pass over the numbers.
+"""The parts of a bfloat16 training step between its matrix products, each in one pass over the numbers.
 
-A number of bfloat16 is the upper half of a float32 and comes as an int16 of the same bits, as NumPy has no such type.
-All sums are in float32. They may be reordered by the compiler here: this is training, not a tree.
+A bfloat16 number is the upper half of a float32. NumPy has no such type, so it is stored as an int16 with the same
+bits. All sums are in float32. The compiler may reorder them here, since the result is a training step and not a tree.
 """
 
 from functools import partial
@@ -12,8 +12,8 @@ from numba.extending import overload
 
 from shade._kernels.compile import kernel
 
-_SLOPE = np.float32(0.01)  # of LeakyReLU below zero, torch's default
-_MEMORY, _MEMORY_OF_SQUARES, _TINY = 0.9, 0.999, np.float32(1e-8)  # of Adam, torch's defaults
+_SLOPE = np.float32(0.01)  # of LeakyReLU below zero: torch's default
+_MEMORY, _MEMORY_OF_SQUARES, _TINY = 0.9, 0.999, np.float32(1e-8)  # of Adam: torch's defaults
 
 _training = partial(kernel, fastmath={"reassoc", "contract", "nsz"})
 
@@ -25,13 +25,13 @@ def _widen(bits):
 
 @_training
 def _narrow(value):
-    """The nearest bfloat16, the even one of two."""
+    """Return the nearest bfloat16; of two equally near, the even one."""
     bits = np.float32(value).view(np.int32)
     return np.int16((bits + np.int32(0x7FFF) + ((bits >> 16) & np.int32(1))) >> 16)
 
 
 def _single(number):
-    """A number of either format as a float32."""
+    """Return a number of either format as float32."""
     return _widen(number) if isinstance(number, np.int16) else number
 
 
@@ -42,7 +42,7 @@ def _compile_single(number):
 
 @_training
 def take_rows(samples, rows, out):
-    """Write some rows of float32 samples in bfloat16; `out` can have more columns."""
+    """Write some rows of float32 samples in bfloat16; `out` may have more columns."""
     for place in range(len(rows)):
         sample, line = samples[rows[place]], out[place]
         for column in range(len(sample)):
@@ -61,7 +61,7 @@ def activate(products, bias):
 
 @_training
 def activate_backwards(gradient, activated, bias_gradient):
-    """From the gradient of what `activate` returned to that of what it was given, in place, and that of the bias."""
+    """Turn the gradient of the output of `activate` into that of its input, in place; also compute that of the bias."""
     bias_gradient[:] = 0
     for place in range(len(gradient)):
         line, output = gradient[place], activated[place]
@@ -74,7 +74,7 @@ def activate_backwards(gradient, activated, bias_gradient):
 
 @_training
 def compare_rows(samples, rows, products, bias, scale, gradient, bias_gradient):
-    """Sum of (products + bias − samples[rows])² and its gradients, these times scale / 2."""
+    """Return the sum of (products + bias − samples[rows])²; write its gradients, multiplied by scale / 2."""
     bias_gradient[:] = 0
     total = 0.0
     for place in range(len(rows)):
@@ -92,9 +92,9 @@ def compare_rows(samples, rows, products, bias, scale, gradient, bias_gradient):
 
 @_training
 def adam_step(weights, gradient, mean, square, copy, step, rate):
-    """A step of Adam; the new weights are also written to a copy in bfloat16, if it is not empty.
+    """Take a step of Adam. If the copy in bfloat16 is not empty, the new weights are also written to it.
 
-    The gradient and the copy can have more rows and columns than the weights.
+    The gradient and the copy may have more rows and columns than the weights.
     """
     step[0] += 1
     size = np.float32(rate / (1 - _MEMORY ** step[0]))

@@ -1,8 +1,8 @@
 """Nearest points from blocks of scalar products of queries with all points.
 
-A product is only a filter: every candidate within twice the slack that rounding may cost is measured again, column by
-column, so what comes out is exact to the last bit. All distances are squared. A comparison with what is not a number,
-as products of huge values can be, lets a candidate pass.
+Products are only a filter. Rounding can change a distance by at most the slack. Each candidate within twice the slack
+is measured again, column by column, so results are exact to the last bit. All distances are squared. Products of huge
+values can be NaN; comparisons with NaN keep the candidate.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ from shade._kernels.kd_tree import exact_distance, insert_neighbour
 
 @kernel
 def nearest_points(products, query_norms, norms, slack, queries, points, k, out_index, out_distance, start, stop):
-    """The k nearest points of the queries start … stop − 1, nearest first; ties go to the earlier point."""
+    """Find the k nearest points of the queries start … stop − 1, nearest first; in ties, the earlier point is first."""
     n = points.shape[0]
     approximate = np.empty(n)
     for i in range(start, stop):
@@ -34,7 +34,7 @@ def nearest_points(products, query_norms, norms, slack, queries, points, k, out_
 def nearest_reachable(
     products, query_norms, norms, slack, queries, points, core, query_core, out_index, out_distance, start, stop
 ):
-    """For each query, the point of least squared mutual reachability; ties go to the nearer, then the earlier point."""
+    """Find for each query the point of least squared mutual reachability; ties go to the nearer, then the earlier."""
     n = points.shape[0]
     for i in range(start, stop):
         smallest = np.inf

@@ -1,11 +1,11 @@
-"""Borůvka's algorithm: in each round every component finds its lightest edge to another component.
+"""Borůvka's algorithm: in each round, every component finds its lightest edge to another component.
 
-Between rounds each point remembers the partner it found and a lower bound on its lightest edge. A partner that is
-still in another component is still the best one, and a point whose bound is no better than what its component has
-already found need not search, so later rounds touch few points. All weights are squared distances.
+Between rounds, each point keeps the partner that it found and a lower bound on its lightest edge. If the partner is
+still in another component, it is still the best one. A point need not search if its bound is not better than the edge
+that its component has already found. So later rounds visit few points. All weights are squared distances.
 
-Threads read and lower `component_bound` without locks. A stale value only makes a search prune less; which of
-several equally light edges is found may depend on timing, the weights of the tree do not.
+Threads read and lower `component_bound` without locks. An old value only makes a search prune less. If several edges
+are equally light, timing may decide which one is found; the weights of the tree do not depend on it.
 """
 
 import numpy as np
@@ -18,7 +18,7 @@ from shade._kernels.merge_tree import find_root
 
 @kernel
 def uniform_components(component, children, first, last, node_component):
-    """Component shared by all points of a node, or −1; of an empty node too."""
+    """Write the component of all points of a node, or −1 if they have several or the node is empty."""
     inner = children.shape[0]
     nodes = first.shape[0]
     for node in range(nodes - 1, -1, -1):
@@ -40,7 +40,7 @@ def uniform_components(component, children, first, last, node_component):
 
 @kernel
 def bound_components(component, partner, reach, component_bound):
-    """The lightest edge each component knows of from earlier rounds; partners now inside are forgotten."""
+    """Write the lightest edge of each component from earlier rounds; remove partners in the same component."""
     component_bound[:] = np.inf
     for i in range(component.shape[0]):
         if partner[i] >= 0:
@@ -52,9 +52,10 @@ def bound_components(component, partner, reach, component_bound):
 
 @kernel
 def settle_neighbours(index, core, partner):
-    """Partners from the lists of nearest points: an edge to one with no larger core distance weighs the own one.
+    """Find partners in the lists of nearest points.
 
-    No edge of a point weighs less, so that these need no search.
+    An edge to a near point whose core distance is not larger weighs as much as the core distance of the point itself.
+    No edge of a point weighs less, so such a point needs no search.
     """
     for i in range(core.shape[0]):
         for rank in range(index.shape[1]):
@@ -66,7 +67,7 @@ def settle_neighbours(index, core, partner):
 
 @kernel
 def scan_edges(points, leaf, lanes, core, component, partner, reach, i):
-    """Let point i look for a lighter edge to those points of a leaf."""
+    """Search a lighter edge from point i to the given points of a leaf."""
     own = component[i]
     while lanes != 0:
         position = leaf * LEAF + lowest_lane(lanes)
@@ -85,8 +86,8 @@ def search_leaves(
 ):  # fmt: skip
     """Find the lightest outgoing edge of the points in the leaves start … stop − 1 that may improve their component.
 
-    The points of a leaf go through the tree together, and what one finds bounds the others of its component at once.
-    A point that is overtaken so forgets what it had found, and keeps the bound.
+    The points of a leaf traverse the tree together, and an edge of one point immediately bounds the others of its
+    component. If another point has a better edge, a point drops its own edge and keeps the bound.
     """
     inner = children.shape[0]
     stack_node = np.empty(STACK, np.int64)
@@ -101,7 +102,7 @@ def search_leaves(
         begin = first[own]
         count = last[own] - begin
         searching = 0
-        shared = -2  # the component of all that search, −1 if there are several
+        shared = -2  # the component of all searching points, −1 if there are several
         furthest[:] = -1.0
         widest = np.float32(0.0)
         heaviest = 0.0
@@ -177,10 +178,10 @@ def search_leaves(
 
 @kernel
 def search_block(products, norms, slack, points, rows, core, component, partner, reach, component_bound, start, stop):
-    """The same search for the points rows[start:stop] from a block of scalar products with all points.
+    """Search in the same way for the points rows[start:stop], from a block of scalar products with all points.
 
-    The product is only a filter: every candidate within twice the slack that rounding may cost is measured again,
-    column by column, so the edge that comes out is the lightest to the last bit.
+    Products are only a filter. Each candidate within twice the slack, the bound on rounding, is measured again, column
+    by column, so the edge is the lightest one to the last bit.
     """
     n = points.shape[0]
     for r in range(start, stop):
@@ -212,16 +213,16 @@ def search_block(products, norms, slack, points, rows, core, component, partner,
 
 @kernel
 def pair_distances(points, first, second, out):
-    """Squared distances between the points first[i] and second[i]."""
+    """Compute the squared distances between the points first[i] and second[i]."""
     for i in range(first.shape[0]):
         out[i] = exact_distance(points, second[i], points, first[i])
 
 
 @kernel
 def merge_components(component, partner, reach, tails, heads, weights, edges):
-    """Add each component's lightest edge to the tree and relabel; returns the number of edges so far."""
+    """Add the lightest edge of each component to the tree and relabel; return the number of edges so far."""
     n = component.shape[0]
-    lightest = np.full(n, -1, np.int64)  # by component: the point that holds its lightest edge
+    lightest = np.full(n, -1, np.int64)  # by component: the point with its lightest edge
     for i in range(n):
         if partner[i] >= 0:
             holder = lightest[component[i]]
@@ -234,7 +235,7 @@ def merge_components(component, partner, reach, tails, heads, weights, edges):
             continue
         a = find_root(parent, own)
         b = find_root(parent, component[partner[i]])
-        if a != b:  # equally light edges can close a cycle; the last of it is left out
+        if a != b:  # equally light edges can close a cycle: the last of them is left out
             parent[a] = b
             tails[edges] = i
             heads[edges] = partner[i]

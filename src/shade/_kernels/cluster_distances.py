@@ -1,4 +1,4 @@
-"""Means over clusters of dc-distances in a merge tree, and of powers of Euclidean distances."""
+"""Means over clusters: of dc-distances in a merge tree, and of powers of Euclidean distances."""
 
 import numpy as np
 
@@ -8,10 +8,11 @@ from shade._kernels.prim import squared_distances_to
 
 @kernel
 def mean_dc_distances(left, right, height, label, sizes, own, nearest, start, stop):
-    """Silhouette sums: dc-distances of points to their own cluster, and the least mean of them to another.
+    """Compute for the silhouette the mean dc-distance of points to their own cluster, and the least mean to another.
 
-    For clusters start … stop − 1 in O(n) time and memory each: below a merge of height h, every point of one side is
-    at h from every point of the other. own[i] and nearest[i] are updated for points with label[i] ≥ 0.
+    Takes O(n) time and memory per cluster, for clusters start … stop − 1. At a merge of height h, every point of one
+    side has the dc-distance h to every point of the other. own[i] and nearest[i] are updated for points with label[i] ≥
+    0.
     """
     n = label.shape[0]
     count = np.empty(2 * n - 1, np.int64)
@@ -34,9 +35,10 @@ def mean_dc_distances(left, right, height, label, sizes, own, nearest, start, st
 
 @kernel
 def density_core_distances(columns, points, out, start, stop):
-    """Squares of DBCV's core distances: powers −1/d of the mean of distance^−d to all other points.
+    """Compute squares of DBCV's core distances: the mean of distance^−d to all other points, to the power −1/d.
 
-    Relative to the least distance, so that high powers neither overflow nor vanish; a duplicate makes it zero.
+    Distances are divided by the least one, so that high powers neither overflow nor underflow. A duplicate makes the
+    result zero.
     """
     n = points.shape[0]
     dimensions = points.shape[1]

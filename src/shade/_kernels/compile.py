@@ -1,9 +1,9 @@
-"""How every CPU kernel is compiled.
+"""Compilation of all CPU kernels.
 
-Kernels release the interpreter lock, so that threads can run them side by side, and are cached on disk. Numba keeps
-the cache beside the source, or in the user's cache folder where the source is read-only; where neither can be written,
-kernels are compiled again in every process. There is no fast-math: sums run over the columns in their order, so that a
-distance has the same bits in whichever kernel it is computed and ties are ties for every algorithm.
+Kernels release the interpreter lock, so that threads can run them in parallel, and are cached on disk. Numba stores the
+cache beside the source or, if that is read-only, in the user's cache folder. If neither can be written, kernels are
+compiled in every process. There is no fast-math: sums run over the columns in their order. So a distance has the same
+bits in every kernel, and ties are ties for every algorithm.
 """
 
 import logging
@@ -22,34 +22,34 @@ _MESSAGE = "Compiling kernels that are needed for the first time, some seconds; 
 
 
 class _Cache(FunctionCache):
-    """The cache of a kernel; where it is damaged or cannot be written, kernels are compiled as if there were none."""
+    """The cache of a kernel. If it is damaged or cannot be written, kernels are compiled as without a cache."""
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """What was compiled before, or None; a damaged cache is emptied."""
+        """Return the compiled kernel, or None. A damaged cache is emptied."""
         try:
             return super().load_overload(sig, target_context)
-        except Exception:  # whatever unpickling raises
+        except Exception:  # unpickling can raise any error
             with suppress(Exception):
                 self.flush()
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep it for later runs, if there is room."""
+        """Store the compiled kernel for later runs, if possible."""
         with suppress(Exception):
             super().save_overload(sig, data)
 
 
 def kernel(function: Kernel, **options: Any) -> Kernel:
-    """Compile a function at its first call."""
+    """Return a function that is compiled at its first call."""
     options = {"nogil": True, "error_model": "numpy", **options}
     compiled = numba.njit(**options)(function)
-    with suppress(RuntimeError):  # where numba finds no folder to cache in
+    with suppress(RuntimeError):  # numba finds no folder for the cache
         compiled._cache = _Cache(function)  # noqa: SLF001 - as cache=True does, with numba's own class
     return compiled  # type: ignore[no-any-return]
 
 
 class _Announcement(event.Listener):
-    """Says once that kernels are being compiled: a log record, and a line for who waits at a terminal."""
+    """Reports once that kernels are being compiled: as a log record, and as a line on a terminal."""
 
     done = False
 
@@ -65,7 +65,7 @@ class _Announcement(event.Listener):
                 sys.stderr.write(f"{_MESSAGE}\n")
 
     def on_end(self, event: Any) -> None:
-        """Nothing is said about the end."""
+        """Report nothing at the end."""
 
 
 event.register("numba:compile", _Announcement())

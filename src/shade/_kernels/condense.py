@@ -1,7 +1,7 @@
 """From a merge tree of intervals to candidate clusters, and from candidates to a choice.
 
-Merge-tree nodes come children first (see merge_tree.merge_intervals). Candidates come parents first, the root being
-candidate 0; each owns the points below one merge-tree node.
+In merge trees, children come before parents (see merge_tree.merge_intervals). Among candidates, parents come before
+children, and candidate 0 is the root. Each candidate has the points below one node of the merge tree.
 """
 
 import numpy as np
@@ -11,14 +11,14 @@ from shade._kernels.compile import kernel
 INVERSE = 0  # mass in 1 / distance, HDBSCAN's excess of mass
 LOGARITHM = 1  # mass in the logarithm of distance
 
-# S(node) ≥ Σ S(children) is decided up to this relative rounding, so that the order in which equal terms are summed,
-# which follows the order of the rows, cannot turn a tie.
+# S(node) ≥ Σ S(children) is decided up to this relative rounding error. The order in which equal terms are summed
+# follows the order of the rows; the tolerance keeps it from deciding a tie.
 TIE = 1e-10
 
 
 @kernel
 def structure_candidates(height, start, stop, parent, smallest, out_parent, out_height, out_node):
-    """The paper's structure tree (design, section 1); returns the number of candidates."""
+    """Find the candidates of the paper's structure tree (design, section 1); return their number."""
     nodes = height.shape[0]
     condensed = np.full(nodes, -1, np.int64)
     big = np.zeros(nodes, np.int64)  # children with at least `smallest` leaves
@@ -56,7 +56,7 @@ def structure_candidates(height, start, stop, parent, smallest, out_parent, out_
 
 @kernel
 def structure_stability(parent, height, size, out):
-    """S = (1 / height − 1 / height of the parent) · size; 0 for the root."""
+    """Compute S = (1 / height − 1 / height of the parent) · size; 0 for the root."""
     for c in range(parent.shape[0]):
         out[c] = 0.0
         if parent[c] >= 0:
@@ -68,9 +68,10 @@ def branch_candidates(
     height, start, stop, parent, leaf_parent, smallest,
     out_parent, out_birth, out_node, point_candidate, leaving,
 ):  # fmt: skip
-    """The condensed tree of branches with at least `smallest` points; returns the number of candidates.
+    """Build the condensed tree of branches with at least `smallest` points; return the number of candidates.
 
-    For each position of the order, point_candidate is the candidate it falls off and leaving the height at which.
+    For each position of the order, point_candidate is the candidate that it leaves last, and leaving the height of
+    that.
     """
     nodes = height.shape[0]
     n = leaf_parent.shape[0]
@@ -79,7 +80,7 @@ def branch_candidates(
         if stop[v] - start[v] >= smallest:
             big[parent[v]] += 1
     candidate = np.empty(nodes, np.int64)
-    fallen = np.full(nodes, np.inf)  # height at which a small node's points fell off; infinite for big nodes
+    fallen = np.full(nodes, np.inf)  # height at which a small node's points left; infinite for big nodes
     out_parent[0] = -1
     out_birth[0] = np.inf
     out_node[0] = nodes - 1
@@ -109,9 +110,9 @@ def branch_candidates(
 
 @kernel
 def branch_mass(parent, birth, split, size, point_candidate, leaving, floor, measure, out):
-    """Σ over points of how long they stay in a candidate; distances below floor (duplicates) count as floor.
+    """Sum over points how long they stay in a candidate. Distances below floor (of duplicates) become floor.
 
-    split is the height at which the candidate above each splits.
+    split is the height at which the parent of each candidate splits.
     """
     out[:] = 0.0
     for position in range(point_candidate.shape[0]):
@@ -122,7 +123,7 @@ def branch_mass(parent, birth, split, size, point_candidate, leaving, floor, mea
                 out[c] += 1.0 / left - 1.0 / max(birth[c], floor)
             else:
                 out[c] += np.log(max(birth[c], floor) / left)
-    for c in range(1, parent.shape[0]):  # points that go on into a branch leave their candidate when it splits
+    for c in range(1, parent.shape[0]):  # points that go on into a branch leave the parent when it splits
         u = parent[c]
         if parent[u] >= 0:
             left = max(split[c], floor)
@@ -134,7 +135,7 @@ def branch_mass(parent, birth, split, size, point_candidate, leaving, floor, mea
 
 @kernel
 def select_candidates(parent, stability, selected):
-    """The most stable choice of candidates: bottom up what is best below each, top down the topmost winners."""
+    """Select the most stable candidates: compute the best choice below each bottom-up, then take the topmost ones."""
     count = parent.shape[0]
     best = np.zeros(count)
     below = np.zeros(count)
@@ -142,7 +143,7 @@ def select_candidates(parent, stability, selected):
     for c in range(count - 1, -1, -1):
         selected[c] = stability[c] >= below[c] * (1.0 - TIE)
         if c == 0 and has_children[0]:
-            selected[0] = False  # the root says nothing while it has a split
+            selected[0] = False  # the root is no result if it has a split
         best[c] = stability[c] if selected[c] else below[c]
         if parent[c] >= 0:
             below[parent[c]] += best[c]
@@ -156,7 +157,7 @@ def select_candidates(parent, stability, selected):
 
 @kernel
 def count_leaves(parent, leaves):
-    """Number of childless candidates below each candidate, itself included."""
+    """Count the childless candidates below each candidate, itself included."""
     leaves[:] = 0
     for c in range(parent.shape[0] - 1, -1, -1):
         if leaves[c] == 0:
@@ -167,7 +168,7 @@ def count_leaves(parent, leaves):
 
 @kernel
 def merge_choices(own, own_covered, other, other_covered, limit, out, out_covered, split):
-    """Combine the best choices of k clusters on two sides; split[k] is how many of the k come from the first."""
+    """Combine the best choices of k clusters on two sides; split[k] is the number of these from the first side."""
     for k in range(limit + 1):
         out[k] = -np.inf
         out_covered[k] = -1
@@ -188,7 +189,7 @@ def merge_choices(own, own_covered, other, other_covered, limit, out, out_covere
 
 @kernel
 def chain_ends(height, start, stop, parent, smallest, out):
-    """For each merge-tree node, the height at which its main branch splits or dissolves."""
+    """Compute for each merge-tree node the height at which its main branch splits or falls apart."""
     nodes = height.shape[0]
     big = np.zeros(nodes, np.int64)
     heir = np.full(nodes, -1, np.int64)
@@ -202,7 +203,7 @@ def chain_ends(height, start, stop, parent, smallest, out):
 
 @kernel
 def deepest_leaving(parent, point_candidate, leaving, out):
-    """The smallest leaving distance among the points of each candidate and all candidates below it."""
+    """Compute the smallest leaving distance of the points of each candidate and of all candidates below it."""
     out[:] = np.inf
     for position in range(point_candidate.shape[0]):
         c = point_candidate[position]
@@ -213,7 +214,7 @@ def deepest_leaving(parent, point_candidate, leaving, out):
 
 @kernel
 def climb(parent, birth, candidate, distance):
-    """The candidate that a point belongs to at a distance, going up from one that may have been born later."""
+    """Replace each candidate by the one to which the point belongs at a distance, by going up the tree."""
     for i in range(candidate.shape[0]):
         while parent[candidate[i]] >= 0 and birth[candidate[i]] <= distance[i]:
             candidate[i] = parent[candidate[i]]

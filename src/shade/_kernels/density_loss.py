@@ -1,8 +1,8 @@
-"""The density loss of a batch and its gradient in one pass, with no matrix of pairs.
+"""The density loss of a batch and its gradient in one pass, without a matrix of pairs.
 
-The rows come in the order of their tree, so the dc-distances of row t to the rows before it are those of row t − 1,
-raised to the step to row t (identity 2 of the design). Sums may be reordered by the compiler here: this is training,
-not a tree.
+The rows are in the order of their tree. The dc-distances of row t to the rows before it are those of row t − 1, raised
+to at least the step to row t (identity 2 of the design). The compiler may reorder sums here, since the result is a
+training step and not a tree.
 """
 
 from functools import partial
@@ -14,9 +14,10 @@ from shade._kernels.compile import kernel
 
 @partial(kernel, fastmath={"reassoc", "contract", "nsz"})
 def loss_and_gradient(columns, steps, squared, gradient):
-    """Mean over all ordered pairs of (dc-distance − distance)²; columns is the transposed embedding.
+    """Return the mean of (dc-distance − distance)² over all ordered pairs; columns is the transposed embedding.
 
-    gradient, of the same shape, must be zero; steps[t] is the dc-distance from row t − 1 to row t.
+    The gradient is added to `gradient`, which has the same shape and must be zero; steps[t] is the dc-distance from row
+    t − 1 to row t.
     """
     dimensions, n = columns.shape
     target = np.zeros(n, columns.dtype)
@@ -24,7 +25,7 @@ def loss_and_gradient(columns, steps, squared, gradient):
     total = 0.0
     scale = columns.dtype.type(8.0 / n**2)
     half = columns.dtype.type(4.0 / n**2)
-    tiny = columns.dtype.type(1e-12)  # the square root has no slope at zero
+    tiny = columns.dtype.type(1e-12)  # the square root has an infinite slope at zero
     for t in range(1, n):
         step = steps[t]
         for s in range(t):

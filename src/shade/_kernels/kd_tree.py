@@ -1,13 +1,13 @@
-"""A kd-tree with up to sixteen children a node, in plain arrays, and exact searches in it.
+"""A kd-tree with up to sixteen children per node, in plain arrays, and exact searches in it.
 
-Nodes are numbered level by level, the leaves last; the children of node i are children[i] and the up to fifteen after
-it, and inner nodes are those that `children` has. Leaves start at multiples of their capacity, so all but the last are
-full, and their points lie in `leaves` in the order of the tree.
+Nodes are numbered by level, with the leaves last. The children of node i are children[i] and up to fifteen nodes after
+it. `children` has an entry for each inner node. Leaves start at multiples of their capacity, so all leaves but the last
+are full. Their points are in `leaves` in the order of the tree.
 
-What is pruned, and which points of a leaf are looked at, is decided in float32 on centred and scaled copies of the
-points, sixteen boxes or a leaf at a time (`lanes`); a margin covers all that rounding can do (`limit`). Whatever passes
-is measured again in float64, column by column, so the results are exact to the last bit and the same as those of every
-other algorithm here. All distances are squared.
+Pruning, and the choice of points in a leaf, use float32 on centred and scaled copies of the points, for sixteen boxes
+or one leaf at a time (`lanes`). A margin covers all possible rounding (`limit`). All remaining points are measured
+again in float64, column by column. So results are exact to the last bit and the same as those of all other algorithms
+here. All distances are squared.
 """
 
 import numpy as np
@@ -15,16 +15,16 @@ import numpy as np
 from shade._kernels.compile import kernel
 from shade._kernels.lanes import LANES, LEAF, box_lanes, lanes_near_box, lowest_lane, point_lanes
 
-STACK = 512  # a search holds at most sixteen pending nodes a level, and there are fewer than 32 levels
-SAMPLE = 64  # points that decide in which column a node is split
+STACK = 512  # a search has at most sixteen pending nodes per level, and there are fewer than 32 levels
+SAMPLE = 64  # points that determine the column in which a node is split
 EVERY_LANE = (1 << LEAF) - 1
 LEFT_LANES = (1 << LEAF // 2) - 1
-LARGEST_SINGLE = np.float32(np.finfo(np.float32).max)  # below the infinity of lanes without a point
+LARGEST_SINGLE = np.float32(np.finfo(np.float32).max)  # less than the infinity of lanes without a point
 
 
 @kernel
 def select_middle(indices, values, start, stop, middle):
-    """Reorder indices[start:stop] so that those before middle have values no larger than those from it on."""
+    """Reorder indices[start:stop] so that no value before `middle` is larger than a value from it on."""
     low = start
     high = stop - 1
     while low < high:
@@ -50,7 +50,7 @@ def select_middle(indices, values, start, stop, middle):
 
 @kernel
 def widest_column(columns, indices, start, stop):
-    """The column in which some of the points indices[start:stop] vary most."""
+    """Return the column in which a sample of the points indices[start:stop] varies most."""
     widest = 0
     largest = -1.0
     step = max(1, (stop - start) // SAMPLE)
@@ -73,9 +73,9 @@ def widest_column(columns, indices, start, stop):
 
 @kernel
 def split_level(columns, indices, starts, level, start_node, stop_node):
-    """Halve the nodes start_node … stop_node − 1 of a level: the points of node i are indices[starts[level, i]] ….
+    """Halve the nodes start_node … stop_node − 1 of a level. The points of node i begin at indices[starts[level, i]].
 
-    The left half gets whole leaves, as many as the right one or one more.
+    The left half gets whole leaves: as many as the right half, or one more.
     """
     for node in range(start_node, stop_node):
         start = starts[level, node]
@@ -91,9 +91,9 @@ def split_level(columns, indices, starts, level, start_node, stop_node):
 
 @kernel
 def lay_out(rows, columns, indices, points, singles, leaves, start, stop):
-    """Copy the points of the leaves start … stop − 1 in the order of the tree, in `leaves` by column.
+    """Copy the points of the leaves start … stop − 1 in the order of the tree; `leaves` is by column.
 
-    Lanes without a point are infinitely far.
+    Lanes without a point are infinitely far away.
     """
     for leaf in range(start, stop):
         leaves[leaf] = np.inf
@@ -107,7 +107,7 @@ def lay_out(rows, columns, indices, points, singles, leaves, start, stop):
 
 @kernel
 def fill_boxes(singles, children, first, last, boxes):
-    """Tight float32 boxes around the children of each inner node; a lane without a child has an empty box."""
+    """Compute tight float32 boxes around the children of each inner node. A lane without a child has an empty box."""
     boxes[:, :, 0] = np.inf
     boxes[:, :, 1] = -np.inf
     nodes = first.shape[0]
@@ -132,7 +132,7 @@ def fill_boxes(singles, children, first, last, boxes):
 
 @kernel
 def smallest_in_nodes(values, children, first, last, smallest):
-    """The smallest value among the points of each node, infinite where there are none."""
+    """Compute the smallest value among the points of each node, infinity for none."""
     nodes = first.shape[0]
     smallest[:] = np.inf
     parent = children.shape[0] - 1
@@ -148,9 +148,9 @@ def smallest_in_nodes(values, children, first, last, smallest):
 
 @kernel
 def limit(distance, scale, margin):
-    """The float32 squared distance above which nothing can be nearer than a float64 squared distance.
+    """Return a float32 squared distance. Points beyond it cannot be nearer than the given float64 squared distance.
 
-    margin bounds the error of a float32 distance by the rounding of the coordinates; the factor covers the sums.
+    margin bounds the error of a float32 distance from rounded coordinates; the factor covers the error of sums.
     """
     if distance == 0.0:
         return np.float32(-1.0)
@@ -160,7 +160,7 @@ def limit(distance, scale, margin):
 
 @kernel
 def exact_distance(points, position, queries, i):
-    """Squared distance summed over the columns in their order."""
+    """Return the squared distance, summed over the columns in their order."""
     total = 0.0
     for column in range(points.shape[1]):
         gap = points[position, column] - queries[i, column]
@@ -170,7 +170,7 @@ def exact_distance(points, position, queries, i):
 
 @kernel
 def push_lanes(lanes, distances, first_child, stack_node, stack_bound, depth):
-    """Put the children of those lanes on the stack, the nearest on top: what it holds tightens the bound for others."""
+    """Push the children of these lanes on the stack, the nearest on top: its points lower the bound for the others."""
     bottom = depth
     while lanes != 0:
         lane = lowest_lane(lanes)
@@ -189,7 +189,7 @@ def push_lanes(lanes, distances, first_child, stack_node, stack_bound, depth):
 
 @kernel
 def insert_neighbour(index, distance, i, k, position, value):
-    """Insert a point into the sorted list of the nearest; it is nearer than the last."""
+    """Insert a point, which is nearer than the last one, into the sorted list of the nearest points."""
     rank = k - 1
     while rank > 0 and distance[i, rank - 1] > value:
         distance[i, rank] = distance[i, rank - 1]
@@ -201,7 +201,7 @@ def insert_neighbour(index, distance, i, k, position, value):
 
 @kernel
 def insert_lanes(points, leaf, lanes, scale, margin, queries, i, k, furthest, out_index, out_distance):
-    """Put those points of a leaf that are nearest to query i into its list; returns how far it has to look now."""
+    """Insert the points of a leaf that are near enough into the list of query i; return its new search radius."""
     while lanes != 0:
         position = leaf * LEAF + lowest_lane(lanes)
         lanes &= lanes - 1
@@ -217,7 +217,7 @@ def nearest_points(
     points, leaves, boxes, children, first, last, scale, margin, queries, singles, k, out_index, out_distance, start,
     stop,
 ):  # fmt: skip
-    """The k nearest points of each query, nearest first (a query among the points finds itself)."""
+    """Find the k nearest points of each query, nearest first. A query among the points finds itself."""
     inner = children.shape[0]
     stack_node = np.empty(STACK, np.int64)
     stack_bound = np.empty(STACK, np.float32)
@@ -248,7 +248,7 @@ def nearest_points(
 
 @kernel
 def bound_points(singles, begin, active, frame):
-    """Put the box around the points begin + j with active[j] into frame[0] and frame[1], its centre into frame[2]."""
+    """Write the box around the points begin + j with active[j] to frame[0] and frame[1], and its centre to frame[2]."""
     for column in range(singles.shape[1]):
         low = np.float32(np.inf)
         high = np.float32(-np.inf)
@@ -263,7 +263,7 @@ def bound_points(singles, begin, active, frame):
 
 @kernel
 def push_children(boxes, children, node, frame, widest, near, order, stack_node, stack_parent, stack_bound, depth):
-    """Put the children of a node that are near a box on the stack, those near the centre of the box on top."""
+    """Push the children of a node that are near a box on the stack; those near the centre of the box are on top."""
     lanes = box_lanes(boxes, node, frame[0], frame[1], 0, widest, near)
     box_lanes(boxes, node, frame[2], frame[2], 0, widest, order)
     bottom = depth
@@ -286,10 +286,10 @@ def push_children(boxes, children, node, frame, widest, near, order, stack_node,
 def neighbours_in_leaves(
     points, leaves, boxes, children, first, last, scale, margin, singles, k, out_index, out_distance, start, stop
 ):
-    """The k nearest points of all points in the leaves start … stop − 1, nearest first, the point itself included.
+    """Find the k nearest points of all points in the leaves start … stop − 1, nearest first, including the point.
 
-    The points of a leaf go through the tree together. It is pruned by the one that has to look furthest; which of them
-    have to look into a leaf is decided for all at a time.
+    The points of a leaf traverse the tree together. Nodes are pruned by the largest search radius of these points.
+    Which of the points must search a leaf is decided for all of them at once.
     """
     inner = children.shape[0]
     stack_node = np.empty(STACK, np.int64)
@@ -313,7 +313,7 @@ def neighbours_in_leaves(
                 out_distance[i, rank] = np.inf
                 out_index[i, rank] = -1
             furthest[j] = LARGEST_SINGLE
-            for part in (LEFT_LANES, ~LEFT_LANES):  # the second half is filtered by what the first has found
+            for part in (LEFT_LANES, ~LEFT_LANES):  # the points found in the first half filter the second
                 lanes = point_lanes(leaves, begin // LEAF, singles, i, furthest[j]) & part
                 furthest[j] = insert_lanes(
                     points, begin // LEAF, lanes, scale, margin, points, i, k, furthest[j], out_index, out_distance
@@ -359,7 +359,7 @@ def nearest_reachable(
     points, leaves, boxes, children, first, last, scale, margin, core, node_core, queries, singles, query_core,
     out_index, out_distance, start, stop,
 ):  # fmt: skip
-    """For each query, the point of least squared mutual reachability; ties go to the nearer, then the earlier point."""
+    """Find for each query the point of least squared mutual reachability; ties go to the nearer, then the earlier."""
     inner = children.shape[0]
     stack_node = np.empty(STACK, np.int64)
     stack_bound = np.empty(STACK, np.float32)

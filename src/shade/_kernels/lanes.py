@@ -1,11 +1,11 @@
-"""Sixteen or 32 float32 distances at a time, in vector registers.
+"""Computes 16 or 32 float32 distances at once, in vector registers.
 
-Each function is plain Python, which is what it means, and a few vector instructions in LLVM's language, which is what
-compiled kernels run: the loops that LLVM would find by itself keep their sums in memory and test one distance at a
-time. LLVM cuts the vectors to the width of the processor.
+Each function has two versions. The plain Python version defines its meaning. Compiled kernels run the other one, a few
+vector instructions in the language of LLVM. The loops that LLVM would generate itself keep their sums in memory and
+test one distance at a time. LLVM splits the vectors to the width of the processor.
 
-The points of a leaf are laid out by column, (columns, 32); a group of boxes as (columns, 2, 16), low and high.
-The order in which the columns are summed and rounded is left to the compiler: a margin covers it (`kd_tree.limit`).
+The points of a leaf are stored by column, (columns, 32); a group of boxes as (columns, 2, 16), low and high. The
+compiler may choose the order in which columns are summed and rounded: a margin covers the difference (`kd_tree.limit`).
 """
 
 from typing import Any
@@ -15,8 +15,8 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic, overload
 
-LANES = 16  # boxes of a group
-LEAF = 32  # points of a leaf
+LANES = 16  # boxes per group
+LEAF = 32  # points per leaf
 
 i64 = ir.IntType(64)
 _single = ir.FloatType()
@@ -24,26 +24,26 @@ _fast = ("reassoc", "contract", "nsz")
 
 
 def point_lanes(leaves, leaf, points, i, bound):
-    """The lanes of a leaf whose squared distance to points[i] is up to bound, as bits."""
+    """Return the lanes of a leaf whose squared distance to points[i] is at most `bound`, as bits."""
     return _bits(((leaves[leaf] - points[i][:, None]) ** 2).sum(axis=0) <= bound)
 
 
 def box_lanes(groups, group, lows, highs, i, bound, out):
-    """Write the squared distances from box i to a group of boxes; returns the lanes up to bound, as bits."""
+    """Write the squared distances from box i to a group of boxes; return the lanes up to `bound`, as bits."""
     gaps = np.maximum(groups[group][:, 0] - highs[i][:, None], lows[i][:, None] - groups[group][:, 1])
     out[:] = (np.maximum(gaps, 0.0) ** 2).sum(axis=0)
     return _bits(out <= bound)
 
 
 def lanes_near_box(leaves, leaf, boxes, parent, lane, bounds):
-    """The lanes of a leaf whose squared distance to a box is up to their bounds."""
+    """Return the lanes of a leaf whose squared distance to a box is at most their bounds."""
     box = boxes[parent][:, :, lane, None]
     gaps = np.maximum(np.maximum(box[:, 0] - leaves[leaf], leaves[leaf] - box[:, 1]), 0.0)
     return _bits((gaps**2).sum(axis=0) <= bounds)
 
 
 def lowest_lane(lanes):
-    """The lowest of the lanes in a set of bits that is not empty."""
+    """Return the lowest lane in a set of bits, which must not be empty."""
     return (int(lanes) & -int(lanes)).bit_length() - 1
 
 
@@ -56,7 +56,7 @@ def _vector(lanes: int) -> ir.VectorType:
 
 
 def _splat(builder: ir.IRBuilder, value: ir.Value, lanes: int) -> ir.Value:
-    """A vector with one value in all lanes."""
+    """Return a vector with one value in all lanes."""
     one = builder.insert_element(ir.Constant(_vector(lanes), ir.Undefined), value, ir.Constant(ir.IntType(32), 0))
     return builder.shuffle_vector(one, one, ir.Constant(ir.VectorType(ir.IntType(32), lanes), [0] * lanes))
 
@@ -70,7 +70,7 @@ def _load_vector(builder: ir.IRBuilder, pointer: ir.Value, lanes: int) -> ir.Val
 
 
 def _sum_of_squares(builder, columns, lanes, gaps):
-    """Sum over the columns of the squares of the vectors that gaps(column) gives."""
+    """Return the sum over the columns of the squares of the vectors gaps(column)."""
     total = cgutils.alloca_once(builder, _vector(lanes))  # becomes a register
     builder.store(ir.Constant(_vector(lanes), [0.0] * lanes), total)
     with cgutils.for_range(builder, columns) as loop:
@@ -80,7 +80,7 @@ def _sum_of_squares(builder, columns, lanes, gaps):
 
 
 def _outside(builder, low, high, one_low, one_high):
-    """How far one interval is from another, 0 where they overlap."""
+    """Return the gap between two intervals, 0 if they overlap."""
     gap = _larger(builder, builder.fsub(low, one_high), builder.fsub(one_low, high))
     return _larger(builder, gap, ir.Constant(gap.type, [0.0] * gap.type.count))
 
@@ -91,7 +91,7 @@ def _compare(builder, sums, bounds):
 
 
 class _Arrays:
-    """Addresses in the arrays that an intrinsic is given, all C-ordered float32."""
+    """Addresses in the arrays of an intrinsic, all C-ordered float32."""
 
     def __init__(self, context, builder, signature, arguments):
         self.builder = builder
@@ -99,7 +99,7 @@ class _Arrays:
         self.make = lambda place: context.make_array(signature.args[place])(context, builder, arguments[place])
 
     def address(self, place, *indices):
-        """Address of an element by its leading indices, the rest being zero."""
+        """Return the address of an element from its leading indices; the other indices are zero."""
         array = self.make(place)
         strides = cgutils.unpack_tuple(self.builder, array.strides)
         offset = ir.Constant(ir.IntType(64), 0)

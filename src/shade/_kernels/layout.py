@@ -1,24 +1,24 @@
 """Forces between points of a two-dimensional map: neighbours attract each other, all points repel each other.
 
-The repulsion comes from a potential on a grid. Points are spread over the grid, and the potential is read off it, with
-cubic B-splines: their derivatives are continuous, so that the force is the exact slope of what was read. Sums run in a
-fixed order, and each row is computed by one thread, so the result does not depend on the number of threads.
+The repulsion comes from a potential on a grid. Cubic B-splines distribute points over the grid and read the potential
+from it. Their derivatives are continuous, so the force is the exact slope of the values. Sums have a fixed order, and
+one thread computes each row. So the result does not depend on the number of threads.
 """
 
 import numpy as np
 
 from shade._kernels.compile import kernel
 
-HALVINGS = 50  # of the range of a bandwidth: enough for all bits that matter
+HALVINGS = 50  # of the range of a bandwidth: enough for all relevant bits
 SMALLEST_GAIN = 0.01
-GAIN_UP, GAIN_DOWN = 0.2, 0.8  # of van der Maaten's descent: faster along a slope that stays, slower where it turns
+GAIN_UP, GAIN_DOWN = 0.2, 0.8  # of van der Maaten's descent: faster while a slope keeps its sign, else slower
 
 
 @kernel
 def neighbour_weights(squared, perplexity, weights, start, stop):
-    """Gaussian weights of the neighbours of rows start … stop − 1, of sum 1, as wide as to reach `perplexity` of them.
+    """Compute Gaussian weights, with sum 1 and the given perplexity, of the neighbours of rows start … stop − 1.
 
-    `squared` are squared distances, the nearest first. Only ratios within a row matter, so any scale will do.
+    `squared` are squared distances, the nearest first. Only ratios within a row matter, so they may have any scale.
     """
     k = squared.shape[1]
     wanted = np.log(perplexity)
@@ -47,7 +47,7 @@ def neighbour_weights(squared, perplexity, weights, start, stop):
 
 @kernel
 def spline(t, values, slopes):
-    """Cubic B-spline at the four grid lines around a place, t being its distance beyond the second of them."""
+    """Compute the cubic B-spline at the four grid lines around a place; t is its distance beyond the second of them."""
     s = 1.0 - t
     values[0] = s * s * s / 6.0
     values[1] = 2.0 / 3.0 - t * t + t * t * t / 2.0
@@ -61,7 +61,7 @@ def spline(t, values, slopes):
 
 @kernel
 def spread_points(places, left, low, step, grid):
-    """Spread a unit for each point over the grid, whose first corner is (left, low)."""
+    """Distribute a unit for each point over the grid, whose first corner is (left, low)."""
     grid[:] = 0.0
     across = np.empty(4)
     up = np.empty(4)
@@ -80,7 +80,7 @@ def spread_points(places, left, low, step, grid):
 
 @kernel
 def repel_by_pairs(places, felt, push, start, stop):
-    """For rows start … stop − 1: the sum of 1 / (1 + d²) over all points, and of their repulsions; O(n) a row."""
+    """Compute for rows start … stop − 1 the sums of 1 / (1 + d²) and of repulsions over all points; O(n) per row."""
     for i in range(start, stop):
         total = 0.0
         x_push = 0.0
@@ -99,7 +99,7 @@ def repel_by_pairs(places, felt, push, start, stop):
 
 @kernel
 def repel_by_grid(places, left, low, step, potential, felt, push, start, stop):
-    """The same, read off the potential on a grid: half its slope is the sum of the repulsions. O(1) a row."""
+    """Compute the same from the potential on a grid: half its slope is the sum of the repulsions. O(1) per row."""
     across = np.empty(4)
     up = np.empty(4)
     across_slope = np.empty(4)
@@ -127,7 +127,7 @@ def repel_by_grid(places, left, low, step, potential, felt, push, start, stop):
 
 @kernel
 def attract(places, starts, neighbours, weights, pull, start, stop):
-    """For rows start … stop − 1: the sum of the attractions of their neighbours."""
+    """Compute for rows start … stop − 1 the sum of the attractions of their neighbours."""
     for i in range(start, stop):
         x_pull = 0.0
         y_pull = 0.0
@@ -144,11 +144,11 @@ def attract(places, starts, neighbours, weights, pull, start, stop):
 
 @kernel
 def move_points(places, speed, gains, pull, push, attraction, repulsion, rate, momentum):
-    """One step of gradient descent with momentum."""
+    """Take a step of gradient descent with momentum."""
     for i in range(places.shape[0]):
         for axis in range(2):
             slope = attraction * pull[i, axis] - repulsion * push[i, axis]
-            if (slope > 0.0) == (speed[i, axis] > 0.0):  # it would go back
+            if (slope > 0.0) == (speed[i, axis] > 0.0):  # the movement would be reversed
                 gains[i, axis] = max(SMALLEST_GAIN, GAIN_DOWN * gains[i, axis])
             else:
                 gains[i, axis] += GAIN_UP

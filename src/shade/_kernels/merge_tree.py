@@ -1,7 +1,7 @@
 """Merge trees as arrays: from the edges of a spanning tree, and from a reachability plot.
 
-Binary nodes are numbered as SciPy numbers them: points 0 … n − 1, then n + t for the t-th merge. In a merge tree
-"of intervals", merges at one height are one node with several children and a node is a slice of the order.
+Binary nodes have the numbers of SciPy: points are 0 … n − 1, and merge t is n + t. In a merge tree "of intervals",
+merges at the same height are one node with several children, and a node is a slice of the order.
 """
 
 import numpy as np
@@ -11,7 +11,7 @@ from shade._kernels.compile import kernel
 
 @kernel
 def find_root(parent, node):
-    """Root of a union-find tree, halving the path on the way."""
+    """Return the root in a union-find tree, and halve the path to it."""
     while parent[node] != node:
         parent[node] = parent[parent[node]]
         node = parent[node]
@@ -20,9 +20,9 @@ def find_root(parent, node):
 
 @kernel
 def merge_edges(edges, left, right, size):
-    """Join points along edges that come lightest first; children are ordered by their smallest row.
+    """Join points along edges, which are sorted by weight. Children are ordered by their smallest row.
 
-    Returns whether the edges are a tree: False as soon as one joins points that are joined already.
+    Return whether the edges are a tree: False as soon as an edge joins points that are already joined.
     """
     merges = edges.shape[0]
     n = merges + 1
@@ -53,7 +53,7 @@ def merge_edges(edges, left, right, size):
 
 @kernel
 def sift_down(keys, items, place, count):
-    """Move an item down the heap items[:count] until no child of it has a larger key."""
+    """Move an item down the heap items[:count] until none of its children has a larger key."""
     item = items[place]
     while 2 * place + 1 < count:
         child = 2 * place + 1
@@ -68,7 +68,7 @@ def sift_down(keys, items, place, count):
 
 @kernel
 def sort_by(keys, items, count):
-    """Heapsort of items[:count] by keys[item], in place: NumPy's sorts take seconds to compile."""
+    """Heapsort items[:count] by keys[item] in place, since NumPy's sorts take seconds to compile."""
     for start in range(count // 2 - 1, -1, -1):
         sift_down(keys, items, start, count)
     for stop in range(count - 1, 0, -1):
@@ -78,7 +78,7 @@ def sort_by(keys, items, count):
 
 @kernel
 def smallest_rows(left, right):
-    """The smallest row below each node of a binary merge tree."""
+    """Return the smallest row below each node of a binary merge tree."""
     n = left.shape[0] + 1
     smallest = np.arange(2 * n - 1)
     for t in range(n - 1):
@@ -88,9 +88,9 @@ def smallest_rows(left, right):
 
 @kernel
 def leaf_order(left, right, height, order, reachability):
-    """Walk the leaves from left to right; the children of merges at one height come by their smallest row.
+    """Visit the leaves from left to right; the children of merges at the same height are ordered by their smallest row.
 
-    So the order depends on the tree alone and not on which of several equally light edges the spanning tree holds.
+    So the order depends only on the tree, and not on which of several equally light edges are in the spanning tree.
     """
     merges = left.shape[0]
     n = merges + 1
@@ -135,9 +135,9 @@ def leaf_order(left, right, height, order, reachability):
 
 @kernel
 def merge_intervals(reachability, height, start, stop, parent, leaf_parent):
-    """Merge tree of a reachability plot, several children a node; children come before their parents.
+    """Build the merge tree of a reachability plot. Nodes may have several children; children come before parents.
 
-    Returns the number of nodes. height, start, stop and parent are filled up to it; the root's parent is −1.
+    Return the number of nodes. height, start, stop and parent are filled up to this number; the root's parent is −1.
     """
     n = reachability.shape[0]
     opened_start = np.empty(n, np.int64)
@@ -150,7 +150,7 @@ def merge_intervals(reachability, height, start, stop, parent, leaf_parent):
     nodes = 0
     for t in range(1, n + 1):
         reach = reachability[t] if t < n else np.inf
-        last_node = -1  # what was just completed: a node, or the leaf t − 1
+        last_node = -1  # the last completed item: a node, or the leaf t − 1
         begin = t - 1
         while True:
             if depth > 0 and opened_height[depth - 1] <= reach:
@@ -194,7 +194,7 @@ def merge_intervals(reachability, height, start, stop, parent, leaf_parent):
 
 @kernel
 def fill_sparse_table(table):
-    """Level k of the table holds maxima of 2^k values; level 0 is given."""
+    """Fill the table: level k has maxima of 2^k values; level 0 is given."""
     for level in range(1, table.shape[0]):
         half = 1 << (level - 1)
         for i in range(table.shape[1]):
@@ -204,7 +204,7 @@ def fill_sparse_table(table):
 
 @kernel
 def range_maximum(table, low, high):
-    """Maximum of the values low … high − 1 (low < high)."""
+    """Return the maximum of the values low … high − 1 (low < high)."""
     level = 0
     while (2 << level) <= high - low:
         level += 1
@@ -213,7 +213,7 @@ def range_maximum(table, low, high):
 
 @kernel
 def pair_distances(table, first, second, out):
-    """dc-distances between the positions first[i] and second[i] of the order."""
+    """Compute the dc-distances between the positions first[i] and second[i] of the order."""
     for i in range(first.shape[0]):
         low = min(first[i], second[i])
         high = max(first[i], second[i])
@@ -222,7 +222,7 @@ def pair_distances(table, first, second, out):
 
 @kernel
 def consecutive_distances(table, positions, out):
-    """dc-distances between neighbours among sorted positions; 0 for the first and for a position met again."""
+    """Compute the dc-distances between consecutive sorted positions; 0 for the first and for repeated positions."""
     for t in range(positions.shape[0]):
         if t == 0 or positions[t] == positions[t - 1]:
             out[t] = 0.0
@@ -232,7 +232,7 @@ def consecutive_distances(table, positions, out):
 
 @kernel
 def nearest_marked(marked, reachability, before, before_distance, after, after_distance):
-    """For each position the nearest marked positions on both sides, −1 if none, and the dc-distances to them."""
+    """Find for each position the nearest marked positions on both sides, −1 if none, and the dc-distances to them."""
     n = marked.shape[0]
     last = -1
     distance = np.inf
@@ -256,9 +256,9 @@ def nearest_marked(marked, reachability, before, before_distance, after, after_d
 
 @kernel
 def spread_labels(links, labels):
-    """Give rows of label −1 the label of the tree that they end in when links, shortest first, join rows to trees.
+    """Give rows with label −1 a label: links, sorted by length, join rows to trees, and a row gets that of its tree.
 
-    Two trees that both have a label stay apart.
+    Two trees that both have a label are not joined.
     """
     n = labels.shape[0]
     parent = np.arange(n)  # union-find; the root of a tree with a label is a row that had one

@@ -1,7 +1,7 @@
 """Core distances and spanning trees by brute force: O(n² d) time, O(n) memory.
 
-Data comes transposed, one row a column of X, so that the innermost loop runs over points and vectorises while each
-distance is still summed over the columns in their order. All distances here are squared.
+The data is transposed, with one point per column. So the innermost loop runs over points and is vectorised, and each
+distance is still summed over the coordinates in their order. All distances here are squared.
 """
 
 import numpy as np
@@ -9,9 +9,9 @@ import numpy as np
 from shade._kernels.compile import kernel
 from shade._kernels.kd_tree import insert_neighbour
 
-LANES = 16  # numbers that are compared at a time
+LANES = 16  # numbers that are compared at once
 FEW_NEIGHBOURS = 16
-MANY_NEIGHBOURS = 64  # above this, partitioning a whole row beats keeping a sorted list of the nearest
+MANY_NEIGHBOURS = 64  # above this, partitioning a whole row is faster than a sorted list of the nearest
 
 
 @kernel
@@ -29,7 +29,7 @@ def squared_distances_to(columns, point, start, stop, out):
 
 @kernel
 def kth_smallest(values, k, nearest):
-    """Return the k-th smallest value (k counts from 1); nearest is scratch space of at least k entries."""
+    """Return the k-th smallest value, for k from 1 on; nearest is memory for at least k entries."""
     if k > nearest.shape[0]:
         return np.partition(values, k - 1)[k - 1]
     for rank in range(k):
@@ -48,7 +48,7 @@ def kth_smallest(values, k, nearest):
 
 @kernel
 def core_distances(columns, queries, k, out, start, stop):
-    """Squared distance from each of the queries start … stop − 1 to its k-th nearest point."""
+    """Compute the squared distance from each of the queries start … stop − 1 to its k-th nearest point."""
     n = columns.shape[1]
     row = np.empty(n)
     nearest = np.empty(MANY_NEIGHBOURS)
@@ -59,7 +59,7 @@ def core_distances(columns, queries, k, out, start, stop):
 
 @kernel
 def nearest_points(columns, queries, k, out_index, out_distance, start, stop):
-    """The k nearest points of each query, nearest first; ties go to the earlier point."""
+    """Find the k nearest points of each query, nearest first; in ties, the earlier point is first."""
     n = columns.shape[1]
     row = np.empty(n)
     for i in range(start, stop):
@@ -73,10 +73,10 @@ def nearest_points(columns, queries, k, out_index, out_distance, start, stop):
 
 @kernel
 def spanning_tree(columns, points, core, tails, heads, weights):
-    """Prim's algorithm from point 0; edge t joins tails[t], reached before, to heads[t], reached next."""
+    """Run Prim's algorithm from point 0. Edge t joins tails[t], already in the tree, to the new point heads[t]."""
     n = points.shape[0]
     remaining = np.arange(n)  # the points not reached yet are remaining[0 … left − 1]
-    shrinking = columns.copy()  # kept in the order of `remaining`, so that scans stay contiguous
+    shrinking = columns.copy()  # in the order of `remaining`, so that loops read contiguous memory
     best = np.full(n, np.inf)
     parent = np.zeros(n, np.int64)
     distance = np.empty(n)
@@ -107,7 +107,7 @@ def spanning_tree(columns, points, core, tails, heads, weights):
 
 @kernel
 def nearest_reachable(columns, core, queries, query_core, out_index, out_distance, start, stop):
-    """For each query, the point of least squared mutual reachability; ties go to the nearer, then the earlier point."""
+    """Find for each query the point of least squared mutual reachability; ties go to the nearer, then the earlier."""
     n = columns.shape[1]
     distance = np.empty(n)
     for i in range(start, stop):
@@ -127,7 +127,7 @@ def nearest_reachable(columns, core, queries, query_core, out_index, out_distanc
 
 @kernel
 def distance_matrix(columns, points, out):
-    """Squared distances among all points of a batch."""
+    """Compute the squared distances between all points of a batch."""
     n = points.shape[0]
     row = np.empty(n)
     for i in range(n):
@@ -138,7 +138,7 @@ def distance_matrix(columns, points, out):
 
 @kernel
 def distances_from_products(out):
-    """Turn scalar products into squared distances, in place."""
+    """Convert scalar products into squared distances, in place."""
     n = out.shape[0]
     norms = np.empty(n, out.dtype)
     for i in range(n):
@@ -154,7 +154,7 @@ def distances_from_products(out):
 
 @kernel
 def batch_core_distances(squared, k, core):
-    """Squared core distances from a symmetric matrix of squared distances; for a small k, of all rows at once."""
+    """Compute squared core distances from a symmetric matrix of squared distances; for small k, all rows at once."""
     n = squared.shape[0]
     if k > FEW_NEIGHBOURS:
         nearest = np.empty(MANY_NEIGHBOURS, squared.dtype)
@@ -176,14 +176,15 @@ def batch_core_distances(squared, k, core):
 
 @kernel
 def batch_order(squared, k, order, weights):
-    """Prim's order of a small batch from its matrix of squared distances; weights come as distances.
+    """Compute Prim's order of a small batch from its matrix of squared distances; the weights are distances.
 
-    Every step goes over all rows, those already reached having an infinite core distance: vectors do not branch.
+    Every step visits all rows, without branches, so that it is vectorised. Rows that are already in the tree have an
+    infinite core distance.
     """
     n = squared.shape[0]
     core = np.empty(n, squared.dtype)
     batch_core_distances(squared, min(k, n), core)
-    remaining = np.arange(n)  # with `slot`, its inverse, it decides which of equally near rows comes first
+    remaining = np.arange(n)  # with its inverse `slot`, it determines which of equally near rows is first
     slot = np.arange(n)
     infinite = squared.dtype.type(np.inf)
     best = np.full(-(-n // LANES) * LANES, infinite, squared.dtype)

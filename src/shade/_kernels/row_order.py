@@ -1,4 +1,4 @@
-"""Rows in the order of their first column, then of the second, and so on."""
+"""Sorting rows by their first column, then by the second, and so on."""
 
 from shade._kernels.compile import kernel
 
@@ -7,9 +7,9 @@ STRIDE = 16
 
 @kernel
 def compare_rows(points, a, b, column):
-    """−1, 0 or 1: whether row a is before, equal to, or after row b, from a column on.
+    """Return −1, 0 or 1 if row a is before, equal to, or after row b, compared from a given column on.
 
-    Equal columns are skipped several at a time, which the compiler turns into one comparison.
+    Equal columns are skipped in blocks, which the compiler turns into one comparison.
     """
     while column + STRIDE <= points.shape[1]:
         equal = True
@@ -28,9 +28,10 @@ def compare_rows(points, a, b, column):
 
 @kernel
 def sort_ties(points, order, buffer):
-    """Sort rows that are equal in the first column, by which `order` is sorted, by the others; a stable merge sort.
+    """Sort rows that are equal in the first column by the other columns, with a stable merge sort.
 
-    Only runs of equal rows are sorted: O(n) where there are none. `buffer` is as long as `order`.
+    `order` must be sorted by the first column. Only runs of equal rows are sorted: O(n) if there are none. `buffer` has
+    the length of `order`.
     """
     n = order.shape[0]
     start = 0
@@ -53,7 +54,7 @@ def sort_ties(points, order, buffer):
 
 @kernel
 def merge_runs(points, order, buffer, low, middle, high):
-    """Merge order[low:middle] and order[middle:high], each sorted."""
+    """Merge order[low:middle] and order[middle:high], which are both sorted."""
     buffer[low:middle] = order[low:middle]
     left, right, place = low, middle, low
     while left < middle and right < high:
@@ -72,7 +73,7 @@ def merge_runs(points, order, buffer, low, middle, high):
 
 @kernel
 def mark_new_rows(points, order, new):
-    """Whether each row of a sorted order differs from the one before it."""
+    """Write for each row of a sorted order whether it differs from the row before it."""
     new[0] = True
     for position in range(1, order.shape[0]):
         new[position] = compare_rows(points, order[position - 1], order[position], 0) != 0

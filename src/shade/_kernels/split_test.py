@@ -1,29 +1,30 @@
-"""The test of every split: which branches of a merge tree stand out from where they meet by more than chance.
+"""The test of every split: which branches of a merge tree are real.
 
-Nodes come children first (see merge_tree.merge_intervals). Row p joined its branch at distance d(p). A branch of s rows
-that meets others at height h is real if the mean of log(h / d(p)) over its rows is at least slope / sqrt(s) + level.
+Children come before parents (see merge_tree.merge_intervals). Row p joined its branch at distance d(p). A branch of s
+rows that meets others at height h is real if the mean of log(h / d(p)) over its rows is at least slope / sqrt(s) +
+level.
 """
 
 import numpy as np
 
 from shade._kernels.compile import kernel
 
-TIE = 1e-10  # relative: sums whose order follows the order of the rows are equal up to this
+TIE = 1e-10  # relative tolerance: sums that are added in the order of the rows are equal up to this
 
 
 @kernel
 def find_real_branches(height, start, stop, parent, smallest, floor, slope, level, real, heir):
-    """Mark the nodes that are real branches, and the child in which each node goes on.
+    """Mark the nodes that are real branches, and find the child that continues each node.
 
-    Where two or more real branches meet, each becomes a branch of its own. A branch that is not real dissolves: its
-    rows join the others at this height. One that is not real but has real branches within hands those up. heir[v] is
-    the child whose rows keep the distances at which they joined, −1 where all rows count from v on. A node with fewer
-    than `smallest` rows is no branch yet. O(n) time and memory.
+    If two or more real branches meet, each becomes a branch of its own. A branch that is not real falls apart: its rows
+    join the others at this height. If it has real branches inside, these are handed up. heir[v] is the child whose rows
+    keep the distances at which they joined; it is −1 if all rows join at v. A node with fewer than `smallest` rows is
+    no branch yet. Takes O(n) time and memory.
     """
     nodes = height.shape[0]
     total = np.zeros(nodes)  # Σ log d(p) over the rows of a branch
     is_branch = np.zeros(nodes, np.bool_)
-    has_parts = np.zeros(nodes, np.bool_)  # real branches within
+    has_parts = np.zeros(nodes, np.bool_)  # whether there are real branches inside
     first_child = np.full(nodes, -1, np.int64)
     sibling = np.full(nodes, -1, np.int64)
     for v in range(nodes):
@@ -31,7 +32,7 @@ def find_real_branches(height, start, stop, parent, smallest, floor, slope, leve
         here = np.log(max(height[v], floor))
         real[v] = False
         heir[v] = -1
-        standing = 0  # children that are real, or have real branches within
+        standing = 0  # number of children that are real, or have real branches inside
         kept = -1
         kept_stands = False
         most_mass = -1.0
@@ -55,7 +56,7 @@ def find_real_branches(height, start, stop, parent, smallest, floor, slope, leve
         if standing >= 2:  # a split
             has_parts[v] = True
             total[v] = size * here
-        elif kept >= 0:  # the one that stands goes on, or the one with the most mass; the others dissolve in it
+        elif kept >= 0:  # the real child continues, or the one with the most mass; the others fall apart and join it
             real[kept] = False
             heir[v] = kept
             has_parts[v] = has_parts[kept]
@@ -73,14 +74,14 @@ def number_branches(
     height, parent, leaf_parent, real, heir,
     out_parent, out_birth, out_split, out_node, point_branch, leaving,
 ):  # fmt: skip
-    """Number the real branches, parents first, branch 0 being everything; returns how many there are.
+    """Number the real branches; return how many there are. Parents come first, and branch 0 has all rows.
 
-    out_split is the height at which the branch above splits: the birth, or more where a branch was handed up. For each
-    position of the order, point_branch is the branch that it falls off and leaving the height at which.
+    out_split is the height at which the parent of a branch splits: the birth, or more if a branch was handed up. For
+    each position of the order, point_branch is the branch that it leaves last, and leaving the height of that.
     """
     nodes = height.shape[0]
     branch = np.empty(nodes, np.int64)
-    fallen = np.full(nodes, np.inf)  # height at which rows joined what they are in; infinite where they are followed on
+    fallen = np.full(nodes, np.inf)  # height at which rows joined their branch; infinite while they are followed down
     out_parent[0] = -1
     out_birth[0] = np.inf
     out_split[0] = np.inf

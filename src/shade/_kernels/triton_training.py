@@ -1,7 +1,7 @@
 """Triton kernels for training on CUDA: targets of many batches in one launch, and the density loss with its gradient.
 
-Imported only where there is a CUDA device (or Triton's interpreter, in tests). The counterparts of prim.batch_order
-and density_loss.loss_and_gradient.
+Imported only if there is a CUDA device (or, in tests, Triton's interpreter). On a CPU, prim.batch_order and
+density_loss.loss_and_gradient do the same.
 """
 
 import torch
@@ -11,7 +11,7 @@ import triton.language as tl
 
 @triton.jit(do_not_specialize=["size", "D"])
 def _distance_kernel(x, squared, size, D, M: tl.constexpr, N: tl.constexpr):
-    """One program a tile of a batch's matrix: squared distances, column by column."""
+    """One program per tile of a batch's matrix: squared distances, column by column."""
     batch = tl.program_id(0).to(tl.int64)
     i = tl.program_id(1) * M + tl.arange(0, M)
     j = tl.program_id(2) * N + tl.arange(0, N)
@@ -28,7 +28,7 @@ def _distance_kernel(x, squared, size, D, M: tl.constexpr, N: tl.constexpr):
 
 @triton.jit(do_not_specialize=["size"])
 def _core_kernel(squared, core, size, K: tl.constexpr, BLOCK: tl.constexpr):
-    """One program a row: the K-th smallest of its squared distances, its own counting as 0."""
+    """One program per row: the K-th smallest of its squared distances, with 0 for the row itself."""
     row = tl.program_id(0).to(tl.int64)
     column = tl.arange(0, BLOCK)
     inside = column < size
@@ -42,10 +42,10 @@ def _core_kernel(squared, core, size, K: tl.constexpr, BLOCK: tl.constexpr):
 
 @triton.jit(do_not_specialize=["size"])
 def _prim_kernel(squared, core, order, steps, size, BLOCK: tl.constexpr):
-    """One program a batch: Prim's algorithm from row 0, one row of the matrix a step.
+    """One program per batch: Prim's algorithm from row 0, with one row of the matrix per step.
 
-    Each step waits for the one before it, so what counts is its latency: weight and column are one integer, ordered as
-    the weights are, and one reduction within a warp finds both.
+    Each step depends on the one before it, so its latency determines the time. Therefore weight and column are packed
+    into one integer that is ordered like the weights, and one reduction within a warp finds both.
     """
     batch = tl.program_id(0).to(tl.int64)
     squared += batch * size * size
@@ -74,7 +74,7 @@ def _prim_kernel(squared, core, order, steps, size, BLOCK: tl.constexpr):
 
 @triton.jit(do_not_specialize=["size"])
 def _expand_kernel(steps, targets, size, BLOCK: tl.constexpr):
-    """One program a batch and a slice of columns: running maxima of the steps, down and up from the diagonal."""
+    """One program per batch and slice of columns: running maxima of the steps, down and up from the diagonal."""
     batch = tl.program_id(0).to(tl.int64)
     column = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     steps += batch * size
@@ -95,7 +95,7 @@ def _loss_kernel(
     z, targets, which, gradient, partial, size,
     SQUARED: tl.constexpr, D: tl.constexpr, WIDTH: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
-    """One program a slice of rows: its part of the loss, and its rows of the gradient over all pairs."""
+    """One program per slice of rows: its part of the loss, and its rows of the gradient over all pairs."""
     i = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     inside = i < size
     targets += tl.load(which) * size * size
@@ -131,7 +131,7 @@ def _loss_kernel(
 
 
 def squared_distances(x: torch.Tensor) -> torch.Tensor:
-    """Squared distances within each batch of points of few columns."""
+    """Return squared distances within each batch of points with few columns."""
     batches, size, dimensions = x.shape
     squared = x.new_empty(batches, size, size)
     grid = (batches, triton.cdiv(size, 64), triton.cdiv(size, 64))
@@ -140,7 +140,7 @@ def squared_distances(x: torch.Tensor) -> torch.Tensor:
 
 
 def batch_orders(squared: torch.Tensor, min_samples: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Prim's order and steps of each batch from its matrix of squared distances, all batches in one launch."""
+    """Return Prim's order and steps of each batch from its matrix of squared distances, all batches in one launch."""
     batches, size, _ = squared.shape
     block = triton.next_power_of_2(size)
     core = squared.new_empty(batches, size)
@@ -152,18 +152,18 @@ def batch_orders(squared: torch.Tensor, min_samples: int) -> tuple[torch.Tensor,
 
 
 def expand_steps(steps: torch.Tensor, out: torch.Tensor) -> None:
-    """Matrices of dc-distances of batches from their steps, into out[:batches]."""
+    """Write matrices of dc-distances of batches, computed from their steps, into out[:batches]."""
     batches, size = steps.shape
     block = 128
     _expand_kernel[(batches, triton.cdiv(size, block))](steps, out, size, BLOCK=block, num_warps=4)
 
 
 class DensityLoss(torch.autograd.Function):
-    """Density loss of one of many batches; `which`, a tensor on the device, says which matrix of targets is meant."""
+    """Density loss of one of many batches. `which` is a device tensor with the index of the matrix of targets."""
 
     @staticmethod
     def forward(ctx, z, targets, which, squared):
-        """Compute the loss and, with it, the gradient."""
+        """Compute the loss, and the gradient together with it."""
         size, dimensions = z.shape
         z = z.contiguous()
         gradient = torch.empty_like(z)

@@ -1,8 +1,8 @@
-"""Triton kernels for exact spanning trees on CUDA, by brute force over tiles that bounds could not rule out.
+"""Triton kernels for exact spanning trees on CUDA: brute force over the tiles that bounds could not exclude.
 
-Two ways to come by distances: from points of few columns within the kernel, tile by tile, and from blocks of a
-matrix of scalar products that was computed before, in float64, for the difference of large products loses digits. All
-distances are squared, in float32.
+Distances are computed in two ways. For points with few columns, the kernel computes them tile by tile. Otherwise they
+come from blocks of a matrix of scalar products that is computed before, in float64, since differences of large products
+lose digits. All distances are squared, in float32.
 """
 
 from dataclasses import dataclass
@@ -11,14 +11,14 @@ import torch
 import triton
 import triton.language as tl
 
-ROWS = 64  # of a program
-COLUMNS = 128  # of a tile
-FAN = 32  # tiles of a group: a power of two
+ROWS = 64  # per program
+COLUMNS = 128  # per tile
+FAN = 32  # tiles per group: a power of two
 
 
 @triton.jit
 def _as_bits(value):
-    """Non-negative floats order as their bits do: integers can be compared and minimised atomically."""
+    """Return the bits of non-negative floats, which have the same order: integers allow an atomic minimum."""
     return value.to(tl.int32, bitcast=True)
 
 
@@ -29,7 +29,7 @@ def _as_float(bits):
 
 @triton.jit
 def _insert_nearest(distance, column, nearest, nearest_index, slot, K: tl.constexpr):
-    """Move the tile's smallest entries into the list of the K nearest of each row, as long as one improves a list."""
+    """Move the smallest entries of the tile into each row's list of the K nearest, as long as a list improves."""
     unused = slot >= K
     worst = tl.max(tl.where(unused[None, :], -1.0, nearest), axis=1)
     smallest = tl.min(distance, axis=1)
@@ -61,7 +61,7 @@ def _tile_distance(columns, row, row_inside, column, column_inside, n, D, M: tl.
 
 @triton.jit
 def _box_gap(columns, row, row_inside, low, high, tile, n, D):
-    """Squared distance from the nearest of some rows to the box around a tile."""
+    """Return the squared distance from each row to the box around a tile."""
     gaps = tl.zeros(row.shape, tl.float32)
     for k in range(D):
         own = tl.load(columns + k * n + row, mask=row_inside, other=0.0)
@@ -72,7 +72,7 @@ def _box_gap(columns, row, row_inside, low, high, tile, n, D):
 
 @triton.jit
 def _outward(own, visit):
-    """The visit-th of the numbers around own: own, own + 1, own − 1, own + 2 and so on."""
+    """Return the visit-th number around own, in the order own, own + 1, own − 1, own + 2 and so on."""
     away = (visit + 1) // 2
     return own + tl.where(visit % 2 == 1, away, -away)
 
@@ -82,7 +82,7 @@ def _nearest_kernel(
     columns, low, high, group_low, group_high, core, core_index, n, tiles, groups, D,
     K: tl.constexpr, SLOTS: tl.constexpr, M: tl.constexpr, N: tl.constexpr, FAN: tl.constexpr,
 ):  # fmt: skip
-    """One program M rows: distance to their K-th nearest point and which it is, tiles visited from their own out."""
+    """One program per M rows: the distance to their K-th nearest point, and that point. Near tiles come first."""
     program = tl.program_id(0)
     row = (program * M + tl.arange(0, M)).to(tl.int64)
     row_inside = row < n
@@ -116,7 +116,7 @@ def _nearest_kernel(
 
 @triton.jit
 def _open_rows(columns, row, row_inside, low, high, box_core, box_component, box, own, own_core, best, n, D):
-    """Whether any of the rows could find a lighter edge in a box."""
+    """Return whether any of the rows could find a lighter edge in a box."""
     gaps = _box_gap(columns, row, row_inside, low, high, box, n, D)
     lower = tl.maximum(tl.maximum(gaps, own_core), tl.load(box_core + box))
     open_rows = row_inside & (lower < best) & (tl.load(box_component + box) != own)
@@ -129,7 +129,7 @@ def _outside_kernel(
     core, component, bound, rows, partner, reach, n, tiles, groups, count, D,
     M: tl.constexpr, N: tl.constexpr, FAN: tl.constexpr,
 ):  # fmt: skip
-    """One program M of the searching rows: the lightest edge of each to another component, if it beats the bound."""
+    """One program per M searching rows: the lightest edge of each to another component, if it is below the bound."""
     item = tl.program_id(0) * M + tl.arange(0, M)
     row_inside = item < count
     row = tl.load(rows + item, mask=row_inside, other=0)
@@ -174,7 +174,7 @@ def _outside_kernel(
 def _row_nearest_kernel(
     products, norms, rows, core, core_index, n, K: tl.constexpr, SLOTS: tl.constexpr, N: tl.constexpr
 ):
-    """One program a row of scalar products: distance to its K-th nearest point and which it is."""
+    """One program per row of scalar products: the distance to its K-th nearest point, and that point."""
     item = tl.program_id(0).to(tl.int64)
     row = tl.load(rows + item)
     own = tl.load(norms + row)
@@ -199,7 +199,7 @@ def _row_nearest_kernel(
 
 @triton.jit(do_not_specialize=["n"])
 def _row_outside_kernel(products, norms, core, component, bound, rows, partner, reach, n, N: tl.constexpr):
-    """One program a row of scalar products: its lightest edge to another component, if it beats the bound."""
+    """One program per row of scalar products: its lightest edge to another component, if it is below the bound."""
     item = tl.program_id(0).to(tl.int64)
     row = tl.load(rows + item)
     norm = tl.load(norms + row)
@@ -237,12 +237,12 @@ class Tiles:
 
     @classmethod
     def from_points(cls, points: torch.Tensor) -> "Tiles":
-        """Lay the points out by column, so that neighbouring threads read neighbouring numbers, and box them."""
+        """Store points by column, so that neighbouring threads read neighbouring numbers, and compute their boxes."""
         low, high = _reduce(points, torch.amin, COLUMNS), _reduce(points, torch.amax, COLUMNS)
         return cls(points.T.contiguous(), low, high, _reduce(low, torch.amin, FAN), _reduce(high, torch.amax, FAN))
 
     def core_distances(self, k: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """Squared distance from each point to its k-th nearest, itself included, and which it is."""
+        """Return the squared distance from each point to its k-th nearest, counting itself, and the index of that."""
         dimensions, n = self.columns.shape
         core = self.columns.new_empty(n)
         index = torch.empty(n, dtype=torch.int64, device=core.device)
@@ -257,7 +257,7 @@ class Tiles:
         self, core: torch.Tensor, component: torch.Tensor, bound: torch.Tensor, rows: torch.Tensor,
         partner: torch.Tensor, reach: torch.Tensor,
     ) -> None:  # fmt: skip
-        """The round of Borůvka's algorithm that boruvka.search_leaves is on a CPU."""
+        """Run a round of Borůvka's algorithm, like boruvka.search_leaves on a CPU."""
         smallest, largest = _reduce(component, torch.amin, COLUMNS), _reduce(component, torch.amax, COLUMNS)
         group_component = _shared(_reduce(smallest, torch.amin, FAN), _reduce(largest, torch.amax, FAN))
         tile_core = _reduce(core, torch.amin, COLUMNS)
@@ -271,21 +271,21 @@ class Tiles:
 
 
 def _reduce(values, reduce, width):
-    """Reduce runs of `width` rows, the last run filled up with its last row."""
+    """Reduce runs of `width` rows. The last run is filled up with its last row."""
     runs = triton.cdiv(len(values), width)
     padded = values[torch.arange(runs * width, device=values.device).clamp_max(len(values) - 1)]
     return reduce(padded.reshape(runs, width, *values.shape[1:]), dim=1).contiguous()
 
 
 def _shared(smallest, largest):
-    """The component of a box whose points are all of one, else −1."""
+    """Return the component of a box if all of its points are in it, else −1."""
     return torch.where(smallest == largest, smallest, -1)
 
 
 def nearest_of_products(
     products: torch.Tensor, norms: torch.Tensor, rows: torch.Tensor, core: torch.Tensor, index: torch.Tensor, k: int
 ) -> None:
-    """Squared core distances of some rows from their scalar products with all points."""
+    """Compute squared core distances of some rows from their scalar products with all points."""
     _row_nearest_kernel[(len(rows),)](
         products, norms, rows, core, index, len(norms), K=k, SLOTS=max(2, triton.next_power_of_2(k)), N=2048,
         num_warps=8,
@@ -296,7 +296,7 @@ def search_products(
     products: torch.Tensor, norms: torch.Tensor, core: torch.Tensor, component: torch.Tensor, bound: torch.Tensor,
     rows: torch.Tensor, partner: torch.Tensor, reach: torch.Tensor,
 ) -> None:  # fmt: skip
-    """The round of Borůvka's algorithm that boruvka.search_block is on a CPU."""
+    """Run a round of Borůvka's algorithm, like boruvka.search_block on a CPU."""
     _row_outside_kernel[(len(rows),)](
         products, norms, core, component, bound, rows, partner, reach, len(norms), N=2048, num_warps=8
     )

@@ -1,4 +1,4 @@
-"""The command line put together: one module a group of commands, each command one thin door."""
+"""The command line: one module per group of commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands that use a model again: `predict`, `transform`, `update`, `recluster`."""
+"""Commands that use an existing model: `predict`, `transform`, `update`, `recluster`."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _model_and_rows(
     messages: Messages,
     able: str = "predict",
 ) -> Iterator[tuple[Any, Samples]]:
-    """A model that has a method, and the rows to use it on, once it is sure that the result can be written."""
+    """Yield a model with a given method, and the rows for it. First it is checked that the result can be written."""
     check_table_name(output, data)
     with messages.warnings_as_lines():
         found = load_model(model)
@@ -182,7 +182,7 @@ def load_model(path: Path) -> Any:
 
 
 def read_for(model: Any, data: list[str], options: dict[str, Any], messages: Messages) -> Samples:
-    """Read rows as those of training were: the same columns, encoded and filled alike."""
+    """Read rows like those of training: the same columns, encoded and filled in the same way."""
     from shade.data.encoding import TableEncoding
     from shade.data.filler import Filler
     from shade.data.samples import FILLS, counted
@@ -213,7 +213,7 @@ def read_for(model: Any, data: list[str], options: dict[str, Any], messages: Mes
 
 
 def _ids_beside(path: Path, n: int) -> AnyArray:
-    """The ids in the folder of results, if one was given; else the numbers of the rows."""
+    """Return the ids in the folder of results, if there are any; else the row numbers."""
     import csv
 
     import numpy as np

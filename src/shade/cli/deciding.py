@@ -1,4 +1,4 @@
-"""Which columns of a table decide its clusters."""
+"""Find the columns of a table that determine its clusters."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ if TYPE_CHECKING:
     from shade._base.arrays import AnyArray
     from shade.data import Samples
 
-MOST_COLUMNS = 3  # that are named
-MOST_ENTRIES = 1 << 24  # of a table that is looked at; of a larger one every n-th row
-FOLLOWED = 0.9  # share of the wrong guesses of a row's value that are right when its cluster is known
+MOST_COLUMNS = 3  # in the message
+MOST_ENTRIES = 1 << 24  # of a table; of a larger one, every n-th row is used
+FOLLOWED = 0.9  # fraction of wrong guesses of a value that become right if the cluster is known
 
 
 def find_deciding_columns(model: Any, samples: Samples) -> dict[str, float]:
-    """The columns that tell clusters apart most, with the effects of `explain`, from 0 to 1, averaged over all rows."""
+    """Return the columns that separate clusters most, with effects of `explain` from 0 to 1, averaged over rows."""
     import numpy as np
 
     if not _is_plain_table(samples) or model.n_clusters_ < 2:
@@ -55,14 +55,14 @@ def _is_plain_table(samples: Samples) -> bool:
 
 
 def _columns_of(samples: Samples) -> list[str]:
-    """The column of each feature."""
+    """Return the column of each feature."""
     columns = [] if samples.encoding is None else samples.encoding.columns
     names = [column.name for column in columns for _ in column.features]
     return names + list(samples.feature_names or ())[len(names) :]
 
 
 def _values(samples: Samples) -> list[tuple[str, AnyArray]]:
-    """The values of each column; a category as the number of its feature."""
+    """Return the values of each column; for a category, the number of the feature that is 1."""
     if samples.encoding is None:
         return []
     pairs = zip(samples.encoding.columns, samples.encoding.places, strict=True)
@@ -73,7 +73,7 @@ def _values(samples: Samples) -> list[tuple[str, AnyArray]]:
 
 
 def _is_followed(values: AnyArray, labels: AnyArray, most: int) -> bool:
-    """Whether the cluster of a row tells its value, which else has to be guessed: Goodman and Kruskal's lambda."""
+    """Return whether clusters predict a value much better than guessing does: Goodman and Kruskal's lambda."""
     import numpy as np
 
     kinds, codes = np.unique(values[labels >= 0], return_inverse=True)

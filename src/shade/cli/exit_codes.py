@@ -1,4 +1,4 @@
-"""What the command line answers with, and the errors that lead there."""
+"""Exit codes of the command line, and the errors that cause them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class UsageError(ShadeError, ValueError):
-    """Options that do not go together, or values that are not allowed."""
+    """Options that exclude each other, or values that are not allowed."""
 
 
 CODES: dict[type[ShadeError], int] = {
@@ -44,13 +44,13 @@ CODES: dict[type[ShadeError], int] = {
 
 
 def guarded(command: Command) -> Command:
-    """Turn the errors that users can do something about into one line and an exit code; others keep their trace."""
+    """Turn errors that users can fix into one line and an exit code. Other errors keep their traceback."""
 
     @wraps(command)
     def run(*arguments: Any, **options: Any) -> Any:
         try:
             result = command(*arguments, **options)
-            sys.stdout.flush()  # what has no room is told now, not as the process ends
+            sys.stdout.flush()  # errors of writing are raised here, not at the end of the process
             return result
         except KeyboardInterrupt:
             _stop(INTERRUPTED, "interrupted")
@@ -73,8 +73,8 @@ def guarded(command: Command) -> Command:
 
 
 def _drop_output() -> None:
-    """Let what standard output could not take go nowhere, or it would be tried again as the process ends."""
-    with suppress(OSError):  # where standard output is no file
+    """Discard unwritten standard output, which would otherwise be written again at the end of the process."""
+    with suppress(OSError):  # standard output may not be a file
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

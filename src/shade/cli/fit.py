@@ -66,7 +66,7 @@ def fit(
     """Train on data, cluster it, and write the model, labels, embedding, summary and report into a folder."""
     from shade._base.ranks import find_ranks
 
-    first = find_ranks().first  # of the processes that torchrun starts, one prints messages and writes the results
+    first = find_ranks().first  # of the processes of torchrun, only one prints messages and writes results
     messages = Messages(quiet=quiet or not first)
     checkpoint = _checkpoint_of(output)
     place = new_folder(output, overwrite=overwrite) if first else nullcontext(None)
@@ -111,7 +111,7 @@ def fit(
 
 
 def read_and_tell(data: list[str], options: dict[str, Any], messages: Messages) -> Samples:
-    """Read samples and say what they are and what was done to them."""
+    """Read samples, and report their size and what was done to them."""
     from shade.data import read_samples
     from shade.data.samples import counted
 
@@ -144,7 +144,7 @@ def _bytes_of(memory: str | int | None) -> int | None:
 
 
 def _for_report(samples: Samples, memory: int | None, messages: Messages) -> Samples:
-    """Samples with all rows, or with none where they would take more than half of the memory."""
+    """Return samples with all rows, or with none if they need more than half of the memory."""
     if samples.in_memory or memory is None:
         return samples
     if 2 * samples.rows.nbytes <= memory:
@@ -157,7 +157,7 @@ def _for_report(samples: Samples, memory: int | None, messages: Messages) -> Sam
 
 
 def _checkpoint_of(output: Path) -> Path:
-    """Where training stands, beside the results to come."""
+    """Return the path of the checkpoint, beside the results."""
     return output.parent / f"{output.name}.checkpoint"
 
 
@@ -167,7 +167,7 @@ def _written(checkpoint: Path) -> int:
 
 @contextmanager
 def _telling_of(checkpoint: Path, messages: Messages, *, resume: bool) -> Iterator[None]:
-    """Whatever ends the command, say how to go on from the checkpoint, if it is one of this training."""
+    """If the command fails, explain how to resume from the checkpoint, if it belongs to this training."""
     before = _written(checkpoint)
     try:
         yield
@@ -179,7 +179,7 @@ def _telling_of(checkpoint: Path, messages: Messages, *, resume: bool) -> Iterat
 
 
 def _train(samples: Samples, parameters: dict[str, Any], fitting: dict[str, Any], messages: Messages) -> SHADE:
-    """Fit with progress; what is wrong with parameters is told apart from what is wrong with the data."""
+    """Fit with progress. Errors in parameters and errors in the data are distinguished."""
     messages.say("loading torch")
     from shade.cli.progress import TrainingProgress
     from shade.estimators.shade import SHADE

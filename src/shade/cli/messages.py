@@ -1,4 +1,4 @@
-"""Messages on standard error: what is being done, what was found on the way, and how far training is."""
+"""Messages on standard error: progress, notes and warnings."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ if TYPE_CHECKING:
 
 
 class Messages:
-    """Lines for people; none of them if quiet."""
+    """Writes lines for people, or none if `quiet`."""
 
     def __init__(self, *, quiet: bool = False) -> None:
         self.quiet = quiet
 
     @property
     def console(self) -> Console:
-        """Standard error; without any colour or weight where NO_COLOR is set."""
+        """Standard error, without colours and bold text if NO_COLOR is set."""
         from rich.console import Console
 
         plain = bool(os.environ.get("NO_COLOR"))
         return Console(stderr=True, quiet=self.quiet, highlight=False, color_system=None if plain else "auto")
 
     def say(self, text: str) -> None:
-        """A line, as it is."""
+        """Write a line."""
         self.console.print(printable(text), markup=False, soft_wrap=True)
 
     @contextmanager
     def warnings_as_lines(self, reword: Callable[[str], str] = str) -> Iterator[None]:
-        """Show warnings, and what shade logs, as one line each, without the place in the code."""
+        """Write warnings and log messages of shade as one line each, without the place in the code."""
         logger, handler = logging.getLogger("shade"), logging.Handler()
         handler.emit = lambda record: self.say(f"note: {record.getMessage()}")  # type: ignore[method-assign]
         level = logger.level

@@ -1,4 +1,4 @@
-"""Options made from the documentation of what they are given to, read without importing it: help stays quick."""
+"""Builds options from docstrings. The docstrings are read without importing their modules, so help is fast."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from shade.cli.exit_codes import UsageError
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter as its numpydoc tells it."""
+    """A parameter as described in numpydoc."""
 
     name: str
     kind: str
@@ -31,7 +31,7 @@ class Parameter:
 
     @property
     def choices(self) -> list[Any]:
-        """The values in braces, if it takes one of a few."""
+        """The values in braces, if only a few are allowed."""
         found = re.match(r"\{.*?\}", self.kind)
         return list(ast.literal_eval(f"[{found[0][1:-1]}]")) if found else []
 
@@ -47,33 +47,33 @@ class Source:
 
     @property
     def parameters(self) -> list[Parameter]:
-        """Its parameters that are options."""
+        """The parameters that are options."""
         return [found for found in documented_parameters(self.module, self.name) if found.name not in self.left_out]
 
     def describe(self, name: str) -> str:
-        """What the documentation says about a parameter."""
+        """Return the description of a parameter."""
         return next(found.help for found in documented_parameters(self.module, self.name) if found.name == name)
 
     def take(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """The values of its options, as the callable takes them."""
+        """Return the values of the options in the types of the callable."""
         return {found.name: _to_python(found, options[found.name]) for found in self.parameters}
 
 
-RESEARCH = "Research"  # the panel of "Other Parameters"
+RESEARCH = "Research"  # panel of "Other Parameters"
 
-# Functions cannot be given on a command line; how much is shown is told by --quiet.
+# Functions cannot be given on a command line. The option --quiet replaces `verbose`.
 MODEL = Source("shade.estimators.shade", "SHADE", "Model", ("callbacks", "verbose"))
-# The checkpoint lies beside the results, and --resume goes on from it. Labels come with --known-labels.
+# The checkpoint is beside the results, and --resume continues from it. Labels come with --known-labels.
 FITTING = Source(
     "shade.estimators.shade", "SHADE.fit", "Model", ("X", "y", "must_link", "cannot_link", "checkpoint", "resume")
 )
-# The columns of a model, and how it encodes them, are its own, and the memory is that of the fit.
+# A model has its own columns and encoding, and the memory is that of the fit.
 DATA = Source("shade.data.readers", "read_samples", "Data", ("path", "columns", "table", "memory"))
 
 
 @cache
 def documented_parameters(module: str, name: str) -> tuple[Parameter, ...]:
-    """The parameters that the docstring of a class, method or function of a module lists."""
+    """Return the parameters in the docstring of a class, method or function of a module."""
     package, *path = module.split(".")
     source = files(package).joinpath(*path[:-1], f"{path[-1]}.py").read_text(encoding="utf-8")
     node: ast.Module | ast.ClassDef | ast.FunctionDef = ast.parse(source)
@@ -87,7 +87,7 @@ def documented_parameters(module: str, name: str) -> tuple[Parameter, ...]:
 
 
 def with_options(*sources: Source) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Give a command that takes `**options` an option for each parameter of the sources."""
+    """Add an option for each parameter of the sources to a command that takes `**options`."""
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(command)
@@ -131,7 +131,7 @@ def _make_option(parameter: Parameter, panel: str) -> inspect.Parameter:
 
 
 def _type_of(parameter: Parameter) -> tuple[Any, Any, str]:
-    """The type that typer parses, the default in that type, and the flag."""
+    """Return the type for typer, the default in that type, and the flag."""
     flag = "--" + parameter.name.replace("_", "-")
     if parameter.choices:
         kind = Enum(parameter.name, {_text(value): _text(value) for value in parameter.choices})  # type: ignore[misc]
@@ -165,7 +165,7 @@ def _to_python(parameter: Parameter, value: Any) -> Any:
 
 
 def in_options(text: str) -> str:
-    """What an error says of parameters, in options: memory='1GB' is --memory 1GB, and 'batch_size' is --batch-size."""
+    """Replace parameters in an error by options: memory='1GB' by --memory 1GB, and 'batch_size' by --batch-size."""
     names = {found.name for source in (MODEL, FITTING, DATA) for found in source.parameters} | {
         "resume",
         "cut_distance",
@@ -210,12 +210,12 @@ def in_commands(
 
 
 def _help(parameter: Parameter) -> str:
-    """The description in words of a command line, where nothing is None."""
+    """Return the description in the words of the command line, which has no None."""
     words = {"If None": "If left out", "if None": "if left out", "If False": "Otherwise"}
     text = re.sub("|".join(words), lambda found: words[found[0]], parameter.help)
     return text[:1].upper() + text[1:]
 
 
 def _text(value: Any) -> str:
-    """A choice as one writes it on a command line."""
+    """Return a choice as it is written on the command line."""
     return value if isinstance(value, str) else str(value).lower()

@@ -1,4 +1,4 @@
-"""Results: whole under their name, or not there."""
+"""Writing results: complete under their name, or not at all."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ RESULT_NAMES = (MODEL_NAME, LABELS_NAME, EMBEDDING_NAME, SUMMARY_NAME, REPORT_NA
 
 @contextmanager
 def new_folder(path: Path, *, overwrite: bool, names: Collection[str] = RESULT_NAMES) -> Iterator[Path]:
-    """A folder aside, for files of these names, that takes the name when all went well; else nothing is left of it.
+    """Yield a temporary folder for files with these names. It gets its name if all succeeds, else it is removed.
 
-    The name is locked from the beginning, so that no other process works for it. A link to a folder stays a link.
+    The name is locked from the beginning, so that no other process uses it. A link to a folder stays a link.
     """
     from shade._base.files import locked
 
@@ -48,7 +48,7 @@ def new_folder(path: Path, *, overwrite: bool, names: Collection[str] = RESULT_N
                 ) from None
             aside, before = (path.with_name(f".{path.name}.{what}") for what in ("partial", "before"))
             _clear_up(aside, before, path)
-            _check_free(path, overwrite=overwrite, names=names)  # as it is now that nobody else can change it
+            _check_free(path, overwrite=overwrite, names=names)  # checked again: no other process can change it now
             aside.mkdir()
         try:
             yield aside
@@ -65,10 +65,10 @@ def writing(path: Path) -> AbstractContextManager[None]:
 
 
 def write_table(columns: Mapping[str, AnyArray], path: Path | None) -> None:
-    """Write columns to a csv, npy or parquet file, whole or not at all; as csv to standard output without a path."""
+    """Write columns to a csv, npy or parquet file, completely or not at all; without a path, csv to standard output."""
     if path is None:
         text = _to_csv(columns)
-        # As bytes, for a terminal may lack letters.
+        # As bytes, since a terminal may not support all characters.
         typer.echo(printable(text.decode()).encode() if sys.stdout.isatty() else text, nl=False)
         return
     from shade._base.files import write_whole
@@ -78,7 +78,7 @@ def write_table(columns: Mapping[str, AnyArray], path: Path | None) -> None:
 
 
 def check_table_name(path: Path | None, data: list[str]) -> None:
-    """Refuse names that say no format, and files that would be missed, before any work is done."""
+    """Raise an error for names without a known format, and for files that must not be replaced, before any work."""
     if path is not None and path.suffix.lower() not in TABLES:
         raise OutputError(f"{path} cannot be written: its name must end in {', '.join(TABLES)}.")
     if path is not None and not path.parent.is_dir():
@@ -91,16 +91,16 @@ def check_table_name(path: Path | None, data: list[str]) -> None:
 
 
 def write_json(value: object, path: Path | None = None) -> None:
-    """Write readable JSON to a file of a folder aside, or to standard output."""
+    """Write readable JSON to a file in a temporary folder, or to standard output."""
     text = json.dumps(value, indent=2, ensure_ascii=False) + "\n"
     if path is None:
         sys.stdout.write(printable(text) if sys.stdout.isatty() else text)
     else:
-        path.write_bytes(text.encode(errors="backslashreplace"))  # names of files need not be text
+        path.write_bytes(text.encode(errors="backslashreplace"))  # file names may contain bytes that are no text
 
 
 def _check_free(path: Path, *, overwrite: bool, names: Collection[str]) -> None:
-    """Refuse a name that is taken; only earlier results are ever replaced."""
+    """Raise an error if a name is taken. Only earlier results can be replaced."""
     if not path.name or (path.is_dir() and path.samefile(os.curdir)):
         raise OutputError(f"{path} is the folder that you work in, which cannot be replaced. Choose another with -o.")
     if not path.exists():
@@ -116,7 +116,7 @@ def _check_free(path: Path, *, overwrite: bool, names: Collection[str]) -> None:
 
 
 def _clear_up(aside: Path, before: Path, path: Path) -> None:
-    """Remove what a killed process left, after giving results that it was about to replace their name back."""
+    """Remove what a killed process left. First, results that it was about to replace get their name back."""
     if before.is_dir() and not path.exists():
         before.rename(path)
     for left in (aside, before):
@@ -127,7 +127,7 @@ def _clear_up(aside: Path, before: Path, path: Path) -> None:
 
 
 def _take_place(aside: Path, before: Path, path: Path) -> None:
-    """Rename a finished folder; what was there before is removed only when the new one is in its place."""
+    """Rename a finished folder. The earlier one is removed only when the new one is in place."""
     try:
         if path.is_dir():
             path.rename(before)
@@ -144,11 +144,11 @@ def _to_csv(columns: Mapping[str, AnyArray]) -> bytes:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
     writer.writerows(zip(*(_cells(name, values) for name, values in columns.items()), strict=True))
-    return text.getvalue().encode(errors="backslashreplace")  # names of files need not be text
+    return text.getvalue().encode(errors="backslashreplace")  # file names may contain bytes that are no text
 
 
 def _cells(name: str, values: AnyArray) -> list[Any]:
-    """Measurements in the digits that single precision has; ids as they are, but none that is a formula."""
+    """Return measurements with the digits of single precision, and ids unchanged unless they are formulas."""
     cells: list[Any] = values.tolist()
     if name == "id":
         return [as_cell(value) if isinstance(value, str) else value for value in cells]
@@ -156,7 +156,7 @@ def _cells(name: str, values: AnyArray) -> list[Any]:
 
 
 def _to_npy(columns: Mapping[str, AnyArray]) -> bytes:
-    """All columns but the ids; one column alone as a vector."""
+    """Return all columns except the ids; a single column is a vector."""
     import numpy as np
 
     file = io.BytesIO()
@@ -176,7 +176,7 @@ def _to_parquet(columns: Mapping[str, AnyArray]) -> bytes:
 
 
 def _readable(values: AnyArray) -> list[Any]:
-    """Text without bytes that are none, as names of files may have; other values as they are."""
+    """Replace bytes that are no text, which file names may contain; other values are not changed."""
     return [
         value.encode(errors="backslashreplace").decode() if isinstance(value, str) else value
         for value in values.tolist()

@@ -1,4 +1,4 @@
-"""The process that runs a command: its standard streams, and the signals that end it."""
+"""The process of a command: its standard streams, and the signals that end it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 
 
 class _Unfailing(io.FileIO):
-    """A stream for messages. A message that cannot be written is lost; the work that it tells of goes on."""
+    """A stream for messages. If a message cannot be written, it is lost, and the work continues."""
 
     def write(self, data: object, /) -> int:
         """Write what can be written."""
@@ -20,24 +20,24 @@ class _Unfailing(io.FileIO):
 
 
 def mend_streams() -> None:
-    """Let no message end a command, whatever standard error is, and give closed streams somewhere to go.
+    """Make standard error safe, so that no message ends a command, and replace closed streams.
 
-    Otherwise the next file that is opened would take the number of a closed stream, and with it what libraries write.
+    Otherwise the next opened file would get the number of a closed stream, and with it the output of libraries.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115 - for good
-    if isinstance(sys.stdout, io.TextIOWrapper):  # a terminal without some letters shows their numbers
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a terminal without some characters shows their codes
         sys.stdout.reconfigure(errors="backslashreplace")
-    if isinstance(sys.stderr, io.TextIOWrapper) and os.name == "posix":  # Windows has consoles of another kind
+    if isinstance(sys.stderr, io.TextIOWrapper) and os.name == "posix":  # Windows has other consoles
         raw = _Unfailing(sys.stderr.fileno(), "w", closefd=False)
         sys.stderr = io.TextIOWrapper(raw, sys.stderr.encoding, "backslashreplace", write_through=True)
 
 
 def end_as_by_ctrl_c() -> None:
-    """Let a request to end from the system leave a checkpoint and no partial files, as Ctrl-C does.
+    """Handle requests of the system to end like Ctrl-C: they leave a checkpoint and no partial files.
 
-    Ranks of a fit end at once: they may be waiting for each other, where no request is heard.
+    Ranks of a fit end at once. They may be waiting for each other, where no signal is handled.
     """
     from shade._base.parallel import INTERRUPTING
     from shade._base.ranks import find_ranks

@@ -1,4 +1,4 @@
-"""How far training is: stage, epoch, both losses and the time left."""
+"""Progress of training: stage, epoch, both losses and the time left."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
     from shade.cli.messages import Messages
 
-LINES = 10  # of each training, where there is no bar
+LINES = 10  # per training, without a progress bar
 
 
 class TrainingProgress(Callback):
-    """A bar for each network on a terminal, a few lines elsewhere; then a word that clusters are being chosen."""
+    """A bar per network on a terminal, else a few lines; then a message that clusters are being chosen."""
 
     def __init__(self, messages: Messages) -> None:
         self.say = messages.say
@@ -37,13 +37,13 @@ class TrainingProgress(Callback):
         self._lock = threading.Lock()
 
     def of_network(self, network: int, networks: int) -> Callback:
-        """What shows a network; training asks for each before any begins."""
+        """Return the callback of a network. Training calls this for all networks before it starts."""
         self._left = networks
         name = name_network(network, networks)
         return _Lines(self, name) if self._bars is None else ProgressBar(self._bars, name, self.network_ends)
 
     def network_ends(self) -> None:
-        """Called at the end of each network; after the last one come the clusters."""
+        """Called at the end of each network. After the last one, clustering begins."""
         with self._lock:
             self._left -= 1
             if self._left:
@@ -55,7 +55,7 @@ class TrainingProgress(Callback):
             self._status.start()
 
     def close(self) -> None:
-        """Called when all is done, or has failed."""
+        """Called at the end, also after an error."""
         if self._status is not None:
             self._status.stop()
 

@@ -1,4 +1,4 @@
-"""What a clustering leaves behind: files in a folder, and a few lines."""
+"""The output of a clustering: files in a folder, and a few lines."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def labels_table(
     model: Any, ids: AnyArray, data: Samples | None = None, label_name: str | None = None
 ) -> dict[str, AnyArray]:
-    """What is known of each training row; with data also its columns as they were read, and its known group."""
+    """Return a table with the results of each training row; with `data`, also its columns and its known group."""
     scores = {"probability": model.probabilities_, "outlier_score": model.outlier_scores_}
     table = {"id": ids, "label": model.labels_, **scores}
     if data is None:
@@ -34,7 +34,7 @@ def labels_table(
 
 
 def describe_clusters(model: Any) -> dict[str, Any]:
-    """Numbers of a clustering, and the seed that repeats its training, for summary.json."""
+    """Return the numbers of a clustering, and the seed that repeats its training, for summary.json."""
     import numpy as np
 
     labels = model.labels_
@@ -49,19 +49,19 @@ def describe_clusters(model: Any) -> dict[str, Any]:
 
 
 def describe_parameters(model: Any) -> dict[str, Any]:
-    """The settings of a model that the command line knows, for summary.json."""
+    """Return the settings of a model that are options of the command line, for summary.json."""
     return {name: value for name, value in model.get_params(deep=False).items() if name not in MODEL.left_out}
 
 
 def describe_samples(samples: Samples, model: SHADE) -> dict[str, Any]:
-    """What was read, and how far the clusters agree with known groups: without noise, and with noise assigned."""
+    """Return what was read, and the agreement of clusters with known groups: without noise, and with noise assigned."""
     described: dict[str, Any] = {
         "source": samples.source, "kind": samples.kind, "shape": list(samples.shape), "notes": list(samples.notes),
     }  # fmt: skip
     if samples.labels is not None:
         from shade.metrics import measure_agreement
 
-        # By name: a group that is called -1 is a group, not noise.
+        # By name: a group called -1 is a group, not noise.
         found = measure_agreement(samples.labels.astype(str), model.labels_, model.assign_noise())
         figures = {
             "adjusted_rand": found.ari,
@@ -69,7 +69,7 @@ def describe_samples(samples: Samples, model: SHADE) -> dict[str, Any]:
             "normalized_mutual_information": found.nmi,
             "normalized_mutual_information_assigned": found.nmi_1nn,
         }
-        # There are none where everything is noise, and JSON knows no NaN.
+        # If everything is noise, there are no values, and JSON has no NaN.
         described["agreement"] = {name: None if isnan(value) else value for name, value in figures.items()}
     return described
 
@@ -94,7 +94,7 @@ def write_results(
 
 
 def show_results(summary: dict[str, Any], output: Path | None, *, as_json: bool) -> None:
-    """The answer, on standard output."""
+    """Write the results to standard output."""
     import typer
 
     if as_json:

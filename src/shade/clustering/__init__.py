@@ -1,4 +1,4 @@
-"""From a density tree to clusters: the value `Clustering`, and plain functions that make one."""
+"""From a density tree to clusters: the class `Clustering`, and functions that make one."""
 
 from shade.clustering.clustering import Clustering, attach, cluster, cluster_tree, recluster
 from shade.clustering.layers import Layers, find_layers

@@ -1,4 +1,4 @@
-"""Points outside the clusters: noise put into a cluster on request, and points that were not there in training."""
+"""Points outside the clusters: noise points that get a cluster on request, and new points."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from shade.clustering.selection import FlatClustering
 from shade.clustering.structure_tree import StructureTree
 from shade.density.search import AllPairs, KDTree, ProductBlocks, make_search
 
-# A new point closer to a training point than float32 can tell is that point: relative to how far out it lies, or most
-# do, for one training point far out must not make all that are near each other the same.
+# A new point is taken for a training point if float32 cannot tell them apart. The limit is relative to the distance of
+# the new point from the centre, or to that of most points, so that one far training point does not merge all others.
 SAME_POINT, MOST = 1e-6, 0.9
-EXTENT_ROWS = 10_000  # are enough to know how far out most lie
+EXTENT_ROWS = 10_000  # enough to know how far from the centre most rows are
 
 
 @dataclass(frozen=True)
 class Attachment:
-    """Where new points would join the tree: the row that each reaches first, and the distance at which."""
+    """Where new points join the tree: the row that each point reaches first, and the distance of that step."""
 
     row: IntArray
     distance: FloatArray
@@ -30,7 +30,7 @@ class Attachment:
 
 @dataclass(frozen=True)
 class PointIndex:
-    """The points of a tree, made ready for searches when first asked: many users never predict."""
+    """The points of a tree. The index for searches is built at the first use, since many users never predict."""
 
     points: FloatArray
     min_samples: int
@@ -52,16 +52,16 @@ class PointIndex:
 
     @cached_property
     def _extent(self) -> tuple[FloatArray, float]:
-        """The middle of the points, and how far out most of them lie at most, in any column."""
+        """The centre of the points, and how far most of them are from it at most, in any column."""
         some = self.points[:: 1 + len(self.points) // EXTENT_ROWS]
         centre: FloatArray = np.median(some, axis=0)
         return centre, float(np.quantile(_farthest_column(some, centre), MOST))
 
     def attach(self, queries: FloatArray, n_jobs: int | None = None) -> Attachment:
-        """Find where new points join.
+        """Find the rows and distances at which new points join the tree.
 
-        The core distance of a new point reaches its `min_samples`-th training point. A training point joins itself, at
-        no distance, and so has all that training found of it.
+        The core distance of a new point is the distance to its `min_samples`-th nearest training point. A training
+        point joins itself at distance 0, so it gets the results of training.
         """
         nearest, squared = self.search.nearest(queries, self.min_samples, n_jobs)
         row, distance = self.search.nearest_reachable(self.core, queries, squared[:, -1].copy(), n_jobs)
@@ -72,7 +72,7 @@ class PointIndex:
 
 
 def _farthest_column(points: FloatArray, centre: FloatArray) -> FloatArray:
-    """How far each point lies from the centre in the column where that is most."""
+    """Return the distance of each point from the centre in the column where it is largest."""
     farthest = np.zeros(len(points))
     for column, middle in zip(points.T, centre, strict=True):  # by column: no copy of all points
         np.maximum(farthest, np.abs(column - middle), out=farthest)
@@ -80,12 +80,12 @@ def _farthest_column(points: FloatArray, centre: FloatArray) -> FloatArray:
 
 
 def join_attachments(parts: Sequence[Attachment]) -> Attachment:
-    """Attachments of some points and of those after them, as one."""
+    """Concatenate attachments."""
     return Attachment(np.concatenate([part.row for part in parts]), np.concatenate([part.distance for part in parts]))
 
 
 def label_new_points(clustering: FlatClustering, attachment: Attachment) -> IntArray:
-    """The cluster of the row that each new point reaches, if it is reached within the cluster's limit; else −1."""
+    """Return the cluster of the row that each new point reaches, or −1 beyond the limit of that cluster."""
     labels = clustering.labels[attachment.row]
     limit = np.append(clustering.limit, -np.inf)[labels]  # noise, −1, reads the last entry
     return np.where(attachment.distance < limit, labels, -1)
@@ -94,7 +94,7 @@ def label_new_points(clustering: FlatClustering, attachment: Attachment) -> IntA
 def strengths_of_new_points(
     clustering: FlatClustering, tree: StructureTree, attachment: Attachment, labels: IntArray
 ) -> FloatArray:
-    """How firmly new points belong: as the row that each reaches, or less where it is reached from farther out."""
+    """Return the membership strengths of new points: that of the reached row, or less if the step to it is longer."""
     leaving = tree.leaving_distances()
     death = np.append(clustering.death, 0.0)  # noise, −1, reads the last entry
     distance, strengths = np.maximum(attachment.distance, tree.floor), clustering.strengths[attachment.row]
@@ -104,7 +104,7 @@ def strengths_of_new_points(
 
 
 def score_new_points(tree: StructureTree, attachment: Attachment) -> FloatArray:
-    """Outlier scores of new points: how early they would fall off the branch that they join."""
+    """Return outlier scores of new points: how early they leave the branch that they join."""
     branches = tree.branches
     position = np.empty_like(tree.order)
     position[tree.order] = np.arange(len(tree.order))
@@ -117,7 +117,7 @@ def score_new_points(tree: StructureTree, attachment: Attachment) -> FloatArray:
 
 
 def assign_nearest(labels: IntArray, points: FloatArray, n_jobs: int | None = None) -> IntArray:
-    """Put every noise point into the cluster of the nearest clustered point; returns new labels."""
+    """Assign every noise point to the cluster of the nearest clustered point; return new labels."""
     noise, clustered = np.flatnonzero(labels < 0), np.flatnonzero(labels >= 0)
     assigned = labels.copy()
     if len(noise) and len(clustered):

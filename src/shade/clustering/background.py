@@ -1,7 +1,7 @@
-"""Noise that the data shows before any network has seen it: a sparse background behind dense clusters.
+"""Background noise, found in the data before any network is trained: sparse rows around dense clusters.
 
-An embedding gathers such rows in a place of their own, where they look like a cluster. In the tree of the data they
-are far sparser than the rest, with a clear gap between, and form no cluster.
+An embedding puts such rows together, where they look like a cluster. In the tree of the data they form no cluster, and
+a clear gap separates their distances from those of the other rows.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from shade.clustering.selection import select_clusters
 from shade.clustering.structure_tree import StructureTree
 from shade.density.dc_tree import DCTree
 
-CLEAR_GAP = 1.0  # octaves of distance: between dense and sparse rows, or between the inside and the outside of clusters
+CLEAR_GAP = 1.0  # octaves of distance, factors of two: between dense and sparse rows, or in- and outside of clusters
 
 
 def find_background(tree: DCTree, structure: StructureTree) -> BoolArray:
-    """Which rows are background by the tree of the data; none if there is no clear one.
+    """Return which rows are background by the tree of the data; none if there is no clear background.
 
-    Takes O(n log n) time. The split into dense and sparse rows is the one of largest variance between both, of the
-    logarithms of the distances at which rows join anything. The gap between both, where a tenth of each side may lie,
-    must be wider than a factor of two and than each side is. There is no background if most of the sparse rows are in
-    clusters that are sparse throughout.
+    Takes O(n log n) time. A row joins the tree at some distance. The rows are split in two by the logarithms of these
+    distances, where the variance between both sides is largest. The gap between the sides must be wider than a factor
+    of two and than the spread of each side; a tenth of each side may be in the gap. There is no background if most of
+    the sparse rows are in clusters that are sparse throughout.
 
     Parameters
     ----------
     tree : DCTree
     structure : StructureTree
-        The branches of the same tree that are more than chance.
+        The real branches of the same tree.
     """
     steps = tree.reachability
     joining = np.minimum(steps, np.append(steps[1:], np.inf))
@@ -45,10 +45,10 @@ def find_background(tree: DCTree, structure: StructureTree) -> BoolArray:
 
 
 def _gap_of(values: FloatArray) -> float | None:
-    """The middle of a clear gap between the lower and the higher of sorted values, or None.
+    """Return the middle of a clear gap between the lower and the higher of sorted values, or None.
 
-    Such a gap is wider than the lower values are spread, and than the higher ones: scattered noise has about one
-    density, while the sparse part of skewed data has many.
+    A clear gap is wider than the spread of the lower values and than that of the higher values. Scattered noise has
+    about one density, but the sparse part of skewed data has many.
     """
     n = len(values)
     if n < 4:

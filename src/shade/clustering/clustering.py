@@ -1,4 +1,4 @@
-"""The value `Clustering`, and the functions that make one: from points, from another one, from a spanning tree."""
+"""The class `Clustering`, and functions that make one: from points, another clustering, or a spanning tree."""
 
 from __future__ import annotations
 
@@ -38,31 +38,30 @@ from shade.density.spanning_tree import SpanningTree
 
 Space = Literal["given", "embedding", "settled"]
 
-FEW_COLUMNS = 3  # an embedding of so few can only lose clusters
+FEW_COLUMNS = 3  # with so few columns in the data, an embedding can only lose clusters
 
 
 @dataclass(frozen=True)
 class Clustering:
-    """Points, their density tree, and the clusters that a rule reads off it. Nothing in it ever changes.
+    """Points, their density tree, and the clusters chosen by a rule. Objects of this class never change.
 
     Attributes
     ----------
     points : ndarray of shape (n_samples, n_columns)
     rule : ClusterRule
     dimension : float
-        Number of dimensions that the points fill; 1 where the rule needs none.
+        Number of dimensions that the points fill; 1 if the rule does not use it.
     dc_tree : DCTree
     links : ndarray of shape (n_links, 2)
-        Pairs of neighbouring rows, in the order in which noise finds a cluster over them.
+        Pairs of neighbouring rows, in the order in which noise reaches a cluster over them.
     shown : Shown
-        What the data shows.
+        What was found in the data.
     space : {"given", "embedding", "settled"}
-        What the points are: rows as they were given, an embedding of SHADE, or one that has settled on means over
-        neighbours.
+        What the points are: the given rows, an embedding of SHADE, or an embedding after settling.
     known : Known, optional
         What is known of some rows. The clusters agree with it.
     numbers : ndarray of shape (n_clusters,), optional
-        The number of each cluster, the largest first, where they keep the numbers that they had with fewer points.
+        The number of each cluster, the largest first, if they keep the numbers that they had with fewer points.
     """
 
     points: FloatArray
@@ -77,12 +76,12 @@ class Clustering:
 
     @cached_property
     def automatic(self) -> Clustering:
-        """The same without a wanted number of clusters."""
+        """The same clustering without a given number of clusters."""
         rule = self.rule
         return self if rule.n_clusters is None else replace(self, rule=replace(rule, n_clusters=None), numbers=None)
 
     def with_number(self, n_clusters: int) -> Clustering:
-        """The same with a wanted number of clusters."""
+        """Return the same clustering with a given number of clusters."""
         return replace(self, rule=replace(self.rule, n_clusters=n_clusters, cut_distance=None), numbers=None)
 
     @cached_property
@@ -116,7 +115,7 @@ class Clustering:
 
     @cached_property
     def parts(self) -> FlatClustering:
-        """The clusters found without a wanted number, before any are joined. Known rows may divide some of them."""
+        """The clusters found without a given number, before any are joined. Known rows may divide some of them."""
         if (agreeing := self._agreeing) is not None:
             return agreeing.parts
         return finish(self, self._choose()) if self.rule.n_clusters is None else self.automatic.parts
@@ -135,7 +134,7 @@ class Clustering:
             return None
         free, rule = replace(self, known=None, numbers=None), self.rule
         found, parts = free.flat, free.parts if free.joins else free.flat
-        # A number or a distance that is wanted decides how fine the clusters are, and the labels do not.
+        # If a number or a distance is given, it decides how fine the clusters are, and the labels do not.
         if rule.n_clusters is None and rule.cut_distance is None:
             number = number_by_labels(parts.labels, self.known, free.joining_order, found.n_clusters)
             if number != found.n_clusters:
@@ -144,12 +143,12 @@ class Clustering:
 
     @property
     def joins(self) -> bool:
-        """Whether each cluster is one or more of the `parts`, joined in their order."""
+        """Whether each cluster consists of one or more of the `parts`, joined in their order."""
         return self.known is None and self._number <= self.parts.n_clusters
 
     @cached_property
     def _number(self) -> int:
-        """The wanted number of clusters. Without one, that of the parts, or in an embedding the one that fits best."""
+        """The given number of clusters. By default, that of the parts or, in an embedding, the one that fits best."""
         rule, parts = self.rule, self.parts
         if rule.n_clusters is not None:
             return rule.n_clusters
@@ -159,24 +158,24 @@ class Clustering:
 
     @cached_property
     def joining_order(self) -> IntArray:
-        """Which of the parts become one first."""
+        """Which of the parts are joined first."""
         return joining_order(self.parts, self.links, self.dc_tree, self.automatic.structure_tree.floor)
 
     @cached_property
     def index(self) -> PointIndex:
-        """An index of the points for searches, made when first needed: many users never predict."""
+        """An index of the points for searches, built at the first use, since many users never predict."""
         return PointIndex(self.points, self.rule.min_samples)
 
     @property
     def of_branches(self) -> bool:
-        """Whether the clusters are branches that passed the test of their split, and not of a cut or of the data."""
+        """Whether the clusters are real branches, and not from a cut or from the data."""
         rule = self.rule
         if rule.cut_distance is not None or self.known is not None:
             return False
         return not self.shown.decides or (rule.n_clusters is not None and not self.joins)
 
     def _choose(self) -> FlatClustering:
-        """The branches of the tree that are the clusters."""
+        """Choose the branches of the tree that are the clusters."""
         rule, tree, shown = self.rule, self.structure_tree, self.shown
         if rule.cut_distance is not None:
             return cut_at_distance(tree, rule.cut_distance)
@@ -189,7 +188,7 @@ class Clustering:
 
 
 def finish(clustering: Clustering, chosen: FlatClustering) -> FlatClustering:
-    """The clusters of some branches of the tree: without background, and with the rows around them or without."""
+    """Return chosen clusters without background, and with or without the rows around them."""
     rule, shown = clustering.rule, clustering.shown
     if rule.n_clusters is not None or rule.cut_distance is not None:  # then the clusters are not those of the data
         shown = Shown(np.minimum(shown.groups, 0), np.zeros_like(shown.outside))
@@ -216,18 +215,18 @@ def cluster(
     points : ndarray of shape (n_samples, n_columns)
     rule : ClusterRule
     data : DataTree, optional
-        The tree of the data that the points are an embedding of. Its clusters are taken if it has few columns, or if
-        they are clear and tell more than those of the points.
+        The tree of the data, if the points are an embedding. Its clusters are the result if the data has few columns,
+        or if they are clear and have more information than those of the points.
     space : {"given", "embedding", "settled"}, default="given"
-        What the points are: rows as they were given, an embedding of SHADE, or one that has settled on means over
-        neighbours. In a settled embedding chance reaches further. In both embeddings clusters are joined if that
+        What the points are: the given rows, an embedding of SHADE, or an embedding after settling. After settling,
+        chance makes denser places, so splits need more evidence. In both embeddings, clusters are joined if that
         explains the variance better.
     n_jobs : int, optional
         Number of threads; all cores if None.
     device : str, default="cpu"
-        Where trees are built.
+        The device that builds the trees.
     tree_of : callable, optional
-        Builds the minimum spanning tree of given rows of the points, if other processes help to build it.
+        Builds the minimum spanning tree of given rows. It is given if other processes help to build trees.
 
     Returns
     -------
@@ -235,7 +234,7 @@ def cluster(
     """
     tree_of = tree_of or partial(tree_of_rows, points, rule.min_samples, n_jobs=n_jobs, device=device)
     build = partial(grouped_spanning_tree, tree_of)
-    if rule.with_small_clusters != rule:  # so that a fit with a minimum size equals `recluster` with it
+    if rule.with_small_clusters != rule:  # so that fit with a minimum size gives the same as `recluster` with it
         found = cluster(points, rule.with_small_clusters, data=data, space=space, n_jobs=n_jobs, tree_of=tree_of)
         return recluster(found, rule, tree_of=tree_of)
     shown, own = Shown.nothing(len(points)), None
@@ -270,14 +269,14 @@ def cluster(
 
 
 def read_data(tree: DataTree, rule: ClusterRule, n_jobs: int | None = None) -> tuple[BoolArray, DataClusters | None]:
-    """The background of the data, and its clusters if these are clear, by the density tree of the data."""
+    """Return the background of the data, and its clusters if they are clear, from the density tree of the data."""
     rule = rule.with_small_clusters
     background = look_for_background(tree, rule, n_jobs)
     return background, find_clear_clusters(tree, background, rule, n_jobs)
 
 
 def look_for_background(tree: DataTree, rule: ClusterRule, n_jobs: int | None) -> BoolArray:
-    """Rows of a sparse background; none where the rule does not ask for it, or too few others would be left."""
+    """Find rows of a sparse background; none if the rule excludes it, or if too few other rows would remain."""
     background = np.zeros(len(tree.samples), np.bool_)
     if rule.background_noise:
         background = find_background(tree.dc_tree, read_tree(tree, rule, None, n_jobs))
@@ -287,9 +286,10 @@ def look_for_background(tree: DataTree, rule: ClusterRule, n_jobs: int | None) -
 def find_clear_clusters(
     data: DataTree, background: BoolArray, rule: ClusterRule, n_jobs: int | None
 ) -> DataClusters | None:
-    """The clusters of the data, if distances in it show them at least as well as distances in an embedding do.
+    """Return the clusters of the data if they are at least as well separated as in an embedding, else None.
 
-    They do in few columns, and where rows are on average by a clear gap closer to each other than to the next cluster.
+    This is so if the data has few columns, or if on average rows are closer to each other than to the next cluster by a
+    clear gap.
     """
     rows = np.flatnonzero(~background)
     tree = read_tree(data, rule, rows, n_jobs)
@@ -308,7 +308,7 @@ def find_clear_clusters(
 
 
 def read_tree(tree: DataTree, rule: ClusterRule, rows: IntArray | None, n_jobs: int | None) -> StructureTree:
-    """The branches of a tree of the data, or of some of its rows, that are more than chance."""
+    """Return the real branches of the tree of the data, or of some of its rows."""
     rows = np.arange(len(tree.samples)) if rows is None else rows
     everything = len(rows) == len(tree.samples)
     dimension = tree.dimension if everything else dimension_of_rows(tree.samples, rows, n_jobs)
@@ -319,17 +319,17 @@ def read_tree(tree: DataTree, rule: ClusterRule, rows: IntArray | None, n_jobs: 
 def cluster_tree(
     edges: IntArray, weights: FloatArray, dimension: float, rule: ClusterRule | None = None
 ) -> tuple[StructureTree, FlatClustering]:
-    """Clusters of a spanning tree that was built elsewhere.
+    """Cluster by a spanning tree that was built elsewhere.
 
     Parameters
     ----------
     edges : ndarray of shape (n_samples - 1, 2)
         The rows that each edge joins.
     weights : ndarray of shape (n_samples - 1,)
-        Length of each edge, mutual reachability or another distance.
+        Length of each edge: mutual reachability or another distance.
     dimension : float
-        Number of dimensions of the space in which the distances were measured: the fewer there are, the deeper are the
-        valleys that chance alone makes.
+        Number of dimensions of the space in which the distances were measured. In few dimensions, chance alone makes
+        deeper gaps between dense places.
     rule : ClusterRule, optional
 
     Returns
@@ -361,7 +361,7 @@ def recluster(
     device: str = "cpu",
     tree_of: TreeOfRows | None = None,
 ) -> Clustering:
-    """Another clustering of the same points, by another rule; what the data shows stays as it was found."""
+    """Cluster the same points by another rule. What was found in the data stays the same."""
     if rule.background_noise != clustering.rule.background_noise:
         raise ValueError(
             "recluster cannot change 'background_noise', as the background is found during fit. Fit again with the new "
@@ -373,14 +373,14 @@ def recluster(
         return replace(clustering, rule=rule, numbers=None)
     tree_of = tree_of or partial(tree_of_rows, clustering.points, rule.min_samples, n_jobs=n_jobs, device=device)
     spanning = grouped_spanning_tree(tree_of, shown.groups)
-    if len(links) < len(clustering.points):  # they are those of this tree alone, not of the data's as well
+    if len(links) < len(clustering.points):  # the links come from this tree only, not from the tree of the data too
         links = links_of(spanning)
     tree = DCTree.from_spanning_tree(spanning)
     return replace(clustering, rule=rule, dc_tree=tree, links=links, shown=shown, numbers=None)
 
 
 def _join_small_groups(clustering: Clustering, rule: ClusterRule) -> Shown:
-    """What the data shows, with groups that are too small to be clusters by a rule joined to those next to them."""
+    """Join groups of the data that are too small to be clusters by a rule to the groups next to them."""
     shown = clustering.shown
     test = make_test(rule.selection, rule.min_samples, rule.min_cluster_size, 2, 1.0)
     smallest = max(rule.min_samples, test.smallest)
@@ -389,11 +389,11 @@ def _join_small_groups(clustering: Clustering, rule: ClusterRule) -> Shown:
         return shown
     if np.sum(large) < 2:
         return Shown(np.minimum(shown.groups, 0), np.zeros_like(shown.outside))
-    kept = np.append(np.where(large, np.cumsum(large) - 1, -1), -1)  # the last is that of background
+    kept = np.append(np.where(large, np.cumsum(large) - 1, -1), -1)  # the last entry is for background
     groups = np.where(shown.background, -1, follow_links(kept[shown.groups], clustering.links))
     return replace(shown, groups=groups)
 
 
 def attach(clustering: Clustering, points: FloatArray, n_jobs: int | None = None) -> Attachment:
-    """Where new points would join the tree."""
+    """Find where new points join the tree."""
     return clustering.index.attach(points, n_jobs)

@@ -1,7 +1,7 @@
-"""Joining clusters: the two that are nearest to each other become one, then the next two, and so on.
+"""Joining clusters: the two nearest clusters become one, then the next two, and so on.
 
-Branches of the density tree that hold several clusters would do badly. In many dimensions one small cluster after the
-other leaves the same large branch, so nearly all rows would be in one cluster.
+Branches of the density tree that hold several clusters would be a bad choice. In many dimensions, the large branch
+loses one small cluster after the other, so nearly all rows would be in one cluster.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from shade.density.dc_tree import DCTree
 
 
 def joining_order(clustering: FlatClustering, links: AnyArray, tree: DCTree, floor: float) -> IntArray:
-    """Pairs of clusters in the order in which they become one; the first of a pair has the largest part.
+    """Return the pairs of clusters in the order in which they are joined. The first of a pair has the largest part.
 
-    Two clusters are near each other if there are many short links between them for the number of their rows: the sum
-    of 1 / dc-distance over these links is divided by the product of the sizes.
+    Two clusters are near each other if there are many short links between them, relative to their sizes: the sum of 1 /
+    dc-distance over these links is divided by the product of the sizes.
 
     Parameters
     ----------
     clustering : FlatClustering
     links : ndarray of shape (n_links, 2)
-        Pairs of neighbouring rows, the shortest first. Of several pairs of clusters that are equally near, the one
-        with the shortest link comes first.
+        Pairs of neighbouring rows, the shortest first. If pairs of clusters are equally near, the one with the shortest
+        link is joined first.
     tree : DCTree
     floor : float
-        The distance that rows which coincide count as.
+        The distance that is used for rows that coincide.
 
     Returns
     -------
@@ -54,23 +54,23 @@ def joining_order(clustering: FlatClustering, links: AnyArray, tree: DCTree, flo
 
 
 def choose_number(labels: IntArray, order: IntArray, points: FloatArray, dimension: float) -> int:
-    """The number of joined clusters, at least two, that explains the variance of an embedding best.
+    """Return the number of joined clusters, at least two, that explains the variance of an embedding best.
 
-    Squared distances in an embedding of SHADE follow dc-distances, so the variance within clusters says how
+    Squared distances in an embedding of SHADE follow dc-distances, so the variance within clusters measures how
     density-connected they are. For k clusters of n points, B between and W within them, the index is
 
         B / W · (n − k) / (k − 1)^(2 / D)
 
-    In D = 2 dimensions it is that of Calinski and Harabasz (1974). Each cluster more lowers W, also where there is no
-    structure: cutting a cloud of D dimensions into k equal pieces leaves k^(−2 / D) of its variance. The exponent takes
-    that into account. It is at most 1.
+    In D = 2 dimensions it is the index of Calinski and Harabasz (1974). Each further cluster reduces W, even if there
+    is no structure: cutting a cloud of D dimensions into k equal pieces leaves k^(−2 / D) of its variance. The exponent
+    corrects for that. It is at most 1.
 
     Parameters
     ----------
     labels : ndarray of shape (n_samples,)
-        The clusters before any are joined; −1 is noise, which is left out.
+        The clusters before any are joined; −1 is noise, which is ignored.
     order : ndarray of shape (n_clusters - 1, 2)
-        Made by `joining_order`.
+        The result of `joining_order`.
     points : ndarray of shape (n_samples, n_columns)
     dimension : float
         Number of dimensions that the points fill.
@@ -98,22 +98,22 @@ def choose_number(labels: IntArray, order: IntArray, points: FloatArray, dimensi
 
 
 def _between(ends: IntArray, values: AnyArray) -> tuple[IntArray, AnyArray]:
-    """The links of which the ends are in two clusters."""
+    """Return the links between two different clusters."""
     different: BoolArray = ends[:, 0] != ends[:, 1]
     return ends[different], values[different]
 
 
 def join_clusters(clustering: FlatClustering, order: IntArray, n_clusters: int, tree: DCTree) -> FlatClustering:
-    """So many clusters, each of one or more of those given, in the order of `joining_order`. Noise stays noise.
+    """Join clusters in the order of `joining_order` until there are `n_clusters`. Noise stays noise.
 
-    A cluster of several parts dies where the smallest branch that holds them splits, and is born where it meets another
-    cluster. If it does so within that branch, its persistence is 0.
+    The death of a cluster of several parts is the distance at which the smallest branch with all of them splits. Its
+    birth is the distance at which it meets another cluster. If it meets one within that branch, its persistence is 0.
     """
     k, into = clustering.n_clusters, np.arange(clustering.n_clusters)
     for kept, joined in order[: k - n_clusters]:
         into[into == joined] = kept
     largest, group = np.unique(into, return_inverse=True)
-    rows = clustering.branch_rows  # one of each part
+    rows = clustering.branch_rows  # the first row of each part
     meeting, own = tree.dc_distances(rows[largest], rows), group == np.arange(n_clusters)[:, None]
     several = own.sum(axis=1) > 1
     death = np.where(own, np.maximum(clustering.death, np.where(several[:, None], meeting, 0.0)), 0.0).max(axis=1)

@@ -20,13 +20,13 @@ from shade.clustering.structure_tree import DEPTH, StructureTree
 
 @dataclass(frozen=True)
 class Layers:
-    """Nested clusterings, the coarsest first: each cluster lies in one cluster of the layer before.
+    """Nested clusterings, the coarsest first: each cluster is inside one cluster of the layer before.
 
     Attributes
     ----------
     clusterings : tuple of FlatClustering
     chosen : int
-        The layer that the labels of the model are.
+        The layer that has the labels of the model.
     """
 
     clusterings: tuple[FlatClustering, ...] = field(repr=False)
@@ -36,13 +36,13 @@ class Layers:
     def labels(self) -> list[IntArray]:
         """The labels of each layer, the coarsest first; −1 is noise.
 
-        `labels[::-1]` begins with the finest layer, as Toponymy, EVoC and datamapplot have it.
+        `labels[::-1]` begins with the finest layer, as in Toponymy, EVoC and datamapplot.
         """
         return [layer.labels for layer in self.clusterings]
 
     @cached_property
     def parents(self) -> list[IntArray]:
-        """For each layer, the cluster of the layer before that each cluster lies in; −1 in the coarsest layer."""
+        """For each layer, the cluster of the layer before that contains each cluster; −1 in the coarsest layer."""
         parents = [np.full(self.clusterings[0].n_clusters, -1)]
         for coarse, fine in zip(self.labels, self.labels[1:], strict=False):
             clusters, first_row = np.unique(fine, return_index=True)
@@ -50,7 +50,7 @@ class Layers:
         return parents
 
     def to_frame(self) -> Any:
-        """A pandas DataFrame with a row for each cluster of each layer: its parent, its size and its persistence."""
+        """Return a pandas DataFrame with a row per cluster of each layer: its parent, its size and its persistence."""
         pandas = need("pandas", "io", "to_frame")
         tables = [
             pandas.DataFrame(
@@ -70,10 +70,10 @@ class Layers:
 def find_layers(clustering: Clustering) -> Layers:
     """Find the layers around a clustering, which is one of them.
 
-    Coarser layers join nearest clusters, as a smaller number of clusters does. Such a number is a layer if its
-    information is higher than that of every smaller number and of the next larger one, and no better layer has less
-    than twice as many clusters. Finer layers divide clusters into real branches: first into the most stable ones
-    inside, then into those that contain no other.
+    Coarser layers join the nearest clusters, as a smaller number of clusters does. A number of clusters is a layer if
+    its information is higher than that of every smaller number and of the next larger one, and if no better layer has
+    less than twice as many clusters. Finer layers divide clusters into real branches: first into the most stable
+    branches inside, then into those that contain no others.
 
     Parameters
     ----------
@@ -116,10 +116,10 @@ def find_layers(clustering: Clustering) -> Layers:
 def _information_by_number(
     clustering: Clustering, flat: FlatClustering, order: IntArray, tree: StructureTree
 ) -> FloatArray:
-    """Information of the clusterings with 2, 3, … clusters, joined in an order.
+    """Return the information of the clusterings with 2, 3, … clusters, joined in a given order.
 
-    That of a cluster compares where it meets the next one with where its rows leave their innermost branches, so that
-    only the first of both differs between the numbers.
+    The information of a cluster compares the distance at which it meets the next one with the distances at which its
+    rows leave their innermost branches. Only the first distance depends on the number of clusters.
     """
     k, group = flat.n_clusters, np.arange(flat.n_clusters)
     meeting = clustering.dc_tree.dc_distances(flat.branch_rows)
@@ -144,7 +144,7 @@ def _information_by_number(
 
 
 def _stable_numbers(information: FloatArray) -> list[int]:
-    """The numbers of clusters, of 2, 3, …, that are layers; the last is that of the clustering itself, no candidate."""
+    """Return the numbers of clusters that are layers, from 2 on, without that of the clustering itself."""
     last, finest = len(information) + 1, information[-1]
     found: list[int] = []
     highest_before = np.append(0.0, np.maximum.accumulate(information))
@@ -160,7 +160,7 @@ def _stable_numbers(information: FloatArray) -> list[int]:
 def _divide(
     clustering: Clustering, flat: FlatClustering, tree: StructureTree, value: FloatArray
 ) -> FlatClustering | None:
-    """Clusters replaced by the candidates inside them with the highest total value; None if none can be divided."""
+    """Replace clusters by the candidates inside them with the highest total value; None if none can be divided."""
     along = flat.labels[tree.order]
     changes = np.append(0, np.cumsum(along[1:] != along[:-1]))
     start, stop = tree.merges.start[tree.node], tree.merges.stop[tree.node]

@@ -1,4 +1,4 @@
-"""Links between rows that lie next to each other, along which noise finds a cluster."""
+"""Links between neighbouring rows, over which noise reaches a cluster."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from shade._base.arrays import AnyArray, FloatArray, IntArray
 from shade._kernels import merge_tree
 from shade.density.spanning_tree import SpanningTree
 
-CHUNK_ENTRIES = 1 << 22  # of both ends of links, looked at in one go
+CHUNK_ENTRIES = 1 << 22  # of both ends of links, read at once
 
 
 def links_of(tree: SpanningTree) -> AnyArray:
@@ -26,8 +26,8 @@ def sort_links(trees: Sequence[IntArray], spaces: Sequence[AnyArray]) -> AnyArra
     trees : sequence of ndarray of shape (n_samples - 1, 2)
         The rows that edges join.
     spaces : sequence of ndarray of shape (n_samples, n_columns)
-        What is known of the rows: their embedding, the data. The length of a link is measured in all of them at once,
-        each divided by its total deviation, so that the unit of none matters.
+        The values of the rows in each space: the embedding, the data. The length of a link is measured in all spaces
+        together. Each space is divided by its total deviation, so that units do not matter.
 
     Returns
     -------
@@ -43,10 +43,10 @@ def sort_links(trees: Sequence[IntArray], spaces: Sequence[AnyArray]) -> AnyArra
 
 
 def follow_links(labels: IntArray, links: AnyArray) -> IntArray:
-    """Give rows without a label the one that they reach over the shortest links; returns new labels.
+    """Give each row without a label the label that it reaches over the shortest links; return new labels.
 
-    Links join rows from the shortest on, but never two that have a label: where clusters meet, the longest link on
-    the way between them is left out.
+    Links join rows from the shortest link on, but never two rows that have a label. Where clusters meet, the longest
+    link on the way between them is left out.
     """
     reached = labels.copy()
     merge_tree.spread_labels(links, reached)
@@ -64,7 +64,7 @@ def _squared_lengths(edges: AnyArray, space: AnyArray) -> FloatArray:
 
 
 def _total_variance(space: AnyArray) -> float:
-    """Sum of the variances of the columns, a slice at a time, so that single precision needs no copy of all."""
+    """Return the sum of the variances of the columns, in slices: so float32 data is not copied as a whole."""
     mean = space.mean(axis=0, dtype=np.float64)
     step = max(1, CHUNK_ENTRIES // space.shape[1])
     squares = sum(float(np.square(space[at : at + step] - mean).sum()) for at in range(0, len(space), step))

@@ -1,4 +1,4 @@
-"""How strongly each row belongs to every cluster, not only to its own."""
+"""Memberships: how strongly each row belongs to every cluster."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ ENTRIES = 1 << 20  # of the matrix that are computed at a time
 def memberships_of(
     clustering: Clustering, attachment: Attachment | None = None, top: int | None = None
 ) -> FloatArray | tuple[IntArray, FloatArray]:
-    """The memberships of new rows that join the tree at some places, or of the rows that were clustered.
+    """Return the memberships of new rows that join the tree, or of the rows that were clustered.
 
-    The membership of its own cluster is the strength of a row. What is left of 1 is divided among noise and the other
-    clusters. Let a row join its own cluster at distance o, and let that meet another cluster at distance d: then its
-    membership of the other is o / d times its strength, and all of them are scaled down if together they exceed what is
-    left. Where o is larger than d, the row is as near to the other cluster as to its own.
+    The membership of a row in its own cluster is its strength. The rest of 1 is divided among noise and the other
+    clusters. Let a row join its own cluster at distance o, and let that cluster meet another one at distance d. Then
+    the row's membership in the other cluster is o / d times its strength. If the sum over the other clusters exceeds
+    the rest, all of them are scaled down. If o is larger than d, the row is as near to the other cluster as to its own.
 
     Returns
     -------
@@ -39,10 +39,10 @@ def memberships_of(
     check_room(16.0 * n * kept, None, what, "Give a smaller 'top'.")
     values, clusters = np.zeros((n, kept)), np.full((n, 0 if top is None else kept), -1)
 
-    # Joined clusters are near where a part of them is.
+    # A joined cluster is as near as its nearest part.
     parts = clustering.parts if clustering.joins or clustering.known is not None else flat
     part, meeting = parts.labels[attachment.row], _meeting_distances(clustering, parts)
-    nearest = np.argsort(meeting, axis=1, kind="stable")[:, :kept]  # the own cluster comes first
+    nearest = np.argsort(meeting, axis=1, kind="stable")[:, :kept]  # the row's own cluster is first
     joining = np.maximum(tree.leaving_distances()[attachment.row], attachment.distance)
     around = np.flatnonzero(parts.outskirts[attachment.row] & (labels >= 0))
     reached = clustering.dc_tree.dc_distances_of_pairs(attachment.row[around], parts.branch_rows[part[around]])
@@ -53,7 +53,7 @@ def memberships_of(
         rows = inside[some]
         own, strength, distance = (np.arange(len(rows)), labels[rows]), strengths[rows], joining[rows, None]
         block = strength[:, None] * (distance / np.maximum(distance, meeting[part[rows]]))
-        # One bit less where the tree finds another cluster equally near, so that the label is the largest.
+        # If another cluster is equally near, its value is the next smaller number, so that the label has the largest.
         block = np.minimum(block, np.nextafter(strength, 0.0)[:, None])
         block[own] = 0.0
         block *= np.minimum(1.0, (1.0 - strength) / np.maximum(block.sum(axis=1), np.finfo(np.float64).tiny))[:, None]

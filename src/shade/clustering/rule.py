@@ -1,4 +1,4 @@
-"""The rule by which clusters are read off a density tree."""
+"""The rule that chooses clusters from a density tree."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ class ClusterRule:
     Attributes
     ----------
     min_samples : int
-        Number of neighbours, counting the point itself, by which the density at a point is estimated.
+        Number of neighbours (counting the point itself) used to estimate the density at a point.
     selection : {"structure", "branches", "information"}
         How clusters are chosen among the branches of the tree.
     min_cluster_size : int, optional
         Minimum number of rows of a branch.
     background_noise : bool
-        Whether a sparse background that the data shows is noise.
+        Whether a sparse background, if the data has one, is noise.
     between_noise : bool
         Whether rows between clusters are noise; otherwise they belong to the nearest cluster.
     n_clusters : int, optional
-        Wanted number of clusters.
+        Given number of clusters.
     cut_distance : float, optional
         Distance at which the tree was cut, as DBSCAN* does.
     """
@@ -37,9 +37,9 @@ class ClusterRule:
 
     @property
     def with_small_clusters(self) -> ClusterRule:
-        """The same rule, with the default minimum size if a larger one is given.
+        """The same rule, but with the default minimum size if a larger one is given.
 
-        Background and clear clusters of the data are looked for by this rule, so they do not depend on the wanted size.
+        Background and clear clusters of the data are found with this rule, so they do not depend on the given size.
         """
         if self.min_cluster_size is None or self.min_cluster_size <= default_size(self.selection, self.min_samples):
             return self
@@ -47,5 +47,5 @@ class ClusterRule:
 
 
 def default_size(selection: str, min_samples: int) -> int:
-    """Minimum number of rows of a branch where none is given."""
+    """Return the default minimum number of rows of a branch."""
     return min_samples if selection == "structure" else 2 * min_samples

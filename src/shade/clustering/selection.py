@@ -1,4 +1,4 @@
-"""From candidates to a flat clustering: the most stable one, one with a wanted number of clusters, or a cut."""
+"""From candidates to clusters: the most stable ones, a given number of clusters, or a cut."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from shade.clustering.structure_tree import BranchTree, StructureTree
 
 @dataclass(frozen=True)
 class FlatClustering:
-    """Disjoint clusters read off a tree; cluster 0 is the largest.
+    """Disjoint clusters from a tree; cluster 0 is the largest.
 
     Attributes
     ----------
@@ -23,19 +23,19 @@ class FlatClustering:
     strengths : ndarray of shape (n_samples,)
         Membership strength: 1 in the core of a cluster, lower towards its border, 0 for noise.
     outlier_scores : ndarray of shape (n_samples,)
-        0 in the densest part of a branch, towards 1 the earlier a row falls off it.
+        0 in the densest part of a branch; the earlier a row leaves it, the nearer to 1.
     stability : ndarray of shape (n_clusters,)
-        By the rule of the tree; NaN for clusters that are no candidates of it, as in a cut.
+        Stability by the rule of the tree; NaN for clusters that are no candidates, for example from a cut.
     persistence : ndarray of shape (n_clusters,)
-        1 − death / birth: the share of its distance range over which a cluster exists.
+        1 − death / birth: the fraction of its distance range over which a cluster exists.
     death : ndarray of shape (n_clusters,)
-        The distance at which the branch of a cluster splits or dissolves: rows that stay so long are its core.
+        The distance at which the branch of a cluster splits or falls apart: rows that stay until then are its core.
     limit : ndarray of shape (n_clusters,)
-        A point joins a cluster when it reaches one of its points within less than this distance.
+        A point joins a cluster if it reaches one of its points within less than this distance.
     exemplars : tuple of ndarray
         For each cluster the rows in the densest part of each of its branches.
     outskirts : ndarray of bool of shape (n_samples,)
-        Rows of a cluster that are not in the branch of the tree that it was read off.
+        Rows of a cluster that are not in its branch of the tree.
     """
 
     labels: IntArray
@@ -57,7 +57,7 @@ class FlatClustering:
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, AnyArray]) -> FlatClustering:
-        """The clustering that `to_arrays` wrote; an exemplar's cluster is its label."""
+        """Rebuild the clustering from the arrays of `to_arrays`. The cluster of an exemplar is its label."""
         labels = arrays["labels"][arrays["exemplars"]]
         by_label = arrays["exemplars"][np.argsort(labels, kind="stable")][np.sum(labels < 0) :]
         ends = np.cumsum(np.bincount(labels[labels >= 0], minlength=len(arrays["limit"])))
@@ -78,7 +78,7 @@ class FlatClustering:
 
     @property
     def branch_labels(self) -> IntArray:
-        """The labels of rows in branches of the tree alone; those of outskirts are −1, too."""
+        """The labels of rows in branches of the tree only; outskirts are −1, like noise."""
         return np.where(self.outskirts, -1, self.labels)
 
     @property
@@ -89,29 +89,29 @@ class FlatClustering:
 
     @property
     def n_clusters(self) -> int:
-        """Number of clusters, noise not counted."""
+        """Number of clusters, without noise."""
         return len(self.limit)
 
 
 def select_clusters(tree: StructureTree) -> FlatClustering:
-    """The clustering of highest total stability."""
+    """Return the clustering with the highest total stability."""
     selected = np.empty(tree.n_candidates, np.bool_)
     condense.select_candidates(tree.parent, tree.stability, selected)
     return flatten_candidates(tree, np.flatnonzero(selected))
 
 
 def select_n_clusters(tree: StructureTree, n_clusters: int) -> FlatClustering:
-    """The most stable clustering with so many clusters.
+    """Return the most stable clustering with a given number of clusters.
 
-    Among the choices of that many candidates, none inside another, those that leave no branch out come first; where
-    a split into several branches at one distance allows no such choice, as few as possible are left out.
+    A choice is a set of that many candidates, none inside another. Choices that cover all branches are preferred. If a
+    split into several branches at one distance makes that impossible, as few branches as possible are left out.
     """
     check_number(tree, n_clusters)
     return _flatten_number(tree, _Choices.of(tree, n_clusters), n_clusters)
 
 
 def select_each_number(tree: StructureTree, most: int) -> Iterator[FlatClustering]:
-    """The most stable clusterings with 1, 2, … `most` clusters, each made when it is asked for."""
+    """Yield the most stable clusterings with 1, 2, … `most` clusters, one at a time."""
     check_number(tree, most)
     choices = _Choices.of(tree, most)
     return (_flatten_number(tree, choices, n_clusters) for n_clusters in range(1, most + 1))
@@ -121,12 +121,12 @@ def total_stabilities(tree: StructureTree, most: int) -> FloatArray:
     """Total stability of the most stable clusterings with 1, 2, … `most` clusters."""
     check_number(tree, most)
     totals = _Choices.of(tree, most).value[0][1 : most + 1].copy()
-    totals[0] = 0.0  # all points in one cluster tell nothing
+    totals[0] = 0.0  # one cluster with all points has no information
     return totals
 
 
 def cut_at_distance(tree: StructureTree, distance: float) -> FlatClustering:
-    """The clusters of a DBSCAN* cut: points that reach each other within a distance, in groups large enough."""
+    """Return the clusters of a DBSCAN* cut: large enough groups of points that reach each other within a distance."""
     merges = tree.merges
     parting = np.append(merges.height, np.inf)[merges.parent]
     nodes = np.flatnonzero((merges.height <= distance) & (parting > distance) & (merges.size >= tree.test.smallest))
@@ -134,7 +134,7 @@ def cut_at_distance(tree: StructureTree, distance: float) -> FlatClustering:
 
 
 def find_branches(tree: StructureTree, labels: IntArray) -> tuple[IntArray, BoolArray]:
-    """The node of the merge tree that owns the rows of each label, and whether there is one that owns no others."""
+    """Return for each label the node of the merge tree with exactly its rows, and whether there is such a node."""
     n, k, merges = len(tree.order), int(labels.max()) + 1, tree.merges
     along = labels[tree.order]
     positions = np.flatnonzero(along >= 0)
@@ -150,7 +150,7 @@ def find_branches(tree: StructureTree, labels: IntArray) -> tuple[IntArray, Bool
 
 
 def check_number(tree: StructureTree, n_clusters: int) -> None:
-    """Refuse a number of clusters that the tree cannot give."""
+    """Raise an error if the tree cannot give this number of clusters."""
     available = int(tree.n_leaves[0])
     if not 1 <= n_clusters <= available:
         raise ValueError(
@@ -161,9 +161,10 @@ def check_number(tree: StructureTree, n_clusters: int) -> None:
 
 @dataclass(frozen=True)
 class _Choices:
-    """The best choices of up to so many candidates at or below each candidate.
+    """For each candidate, the best choices of up to `most` candidates at or below it.
 
-    Best is first by how many childless candidates a choice covers, then by stability: `value` by candidate and number.
+    The best choice covers most childless candidates; among these, it has the highest stability. It is in `value`, by
+    candidate and number.
     """
 
     children: list[list[int]]
@@ -172,7 +173,7 @@ class _Choices:
 
     @classmethod
     def of(cls, tree: StructureTree, most: int) -> _Choices:
-        """Dynamic programming from the leaves of the tree up."""
+        """Build the choices by dynamic programming, from the leaves of the tree up."""
         children: list[list[int]] = [[] for _ in range(tree.n_candidates)]
         for candidate in range(1, tree.n_candidates):
             children[tree.parent[candidate]].append(candidate)
@@ -193,12 +194,12 @@ class _Choices:
             leaves = int(tree.n_leaves[candidate])
             if (leaves, tree.stability[candidate]) >= (int(cover[1]), best[1]):
                 best[1], cover[1] = tree.stability[candidate], leaves
-                splits[candidate].append(np.empty(0, np.int64))  # marks that one cluster here is the candidate itself
+                splits[candidate].append(np.empty(0, np.int64))  # marks that one cluster is the candidate itself
             value[candidate], covered[candidate] = best, cover
         return cls(children, value, splits)
 
     def read(self, n_clusters: int) -> IntArray:
-        """Candidates of the best choice of so many."""
+        """Return the candidates of the best choice of `n_clusters`."""
         chosen: list[int] = []
         pending = [(0, n_clusters)]
         while pending:
@@ -219,22 +220,22 @@ class _Choices:
 def _flatten_number(tree: StructureTree, choices: _Choices, n_clusters: int) -> FlatClustering:
     if n_clusters == 1:
         root = len(tree.merges.height) - 1
-        if tree.node[0] != root:  # the root of the paper's structure tree may own less than everything
+        if tree.node[0] != root:  # the root of the paper's structure tree may have fewer rows than the data
             return flatten_nodes(tree, np.array([root]))
         return replace(flatten_candidates(tree, np.array([0])), stability=np.array([np.nan]))
     return flatten_candidates(tree, choices.read(n_clusters))
 
 
 def flatten_candidates(tree: StructureTree, chosen: IntArray) -> FlatClustering:
-    """Clusters that are candidates of the tree, none inside another."""
+    """Make clusters from candidates of the tree, none inside another."""
     birth, death = tree.birth[chosen], tree.death[chosen]
     return _flatten(tree, tree.branches, tree.node[chosen], birth, death, birth, tree.stability[chosen])
 
 
 def flatten_nodes(tree: StructureTree, nodes: IntArray, limit: FloatArray | None = None) -> FlatClustering:
-    """Clusters that are nodes of the merge tree, but no candidates, and so have no stability.
+    """Make clusters from nodes of the merge tree that are no candidates, and so have no stability.
 
-    Such a node need not be within a branch that passed the test of its split, so sizes alone say when its rows leave.
+    Such a node need not be inside a real branch, so branches by size define when its rows leave.
     """
     merges = tree.merges
     birth = np.append(merges.height, np.inf)[merges.parent[nodes]]
@@ -251,7 +252,7 @@ def _flatten(
     limit: FloatArray,
     stability: FloatArray,
 ) -> FlatClustering:
-    """Number the clusters by size and describe each row; `branches` say when rows leave them."""
+    """Number the clusters by size and describe each row; `branches` give the distances at which rows leave."""
     merges, order, floor = tree.merges, tree.order, tree.floor
     first_row = [order[merges.start[node] : merges.stop[node]].min() for node in nodes]
     by_size = np.lexsort((first_row, -merges.size[nodes]))
@@ -269,7 +270,7 @@ def _flatten(
         exemplars.append(np.sort(rows[densest[members]]))
     top = max(float(merges.height[-1]), floor)
     persistence = 1.0 - np.minimum(death / np.clip(birth, floor, top), 1.0)
-    # Where all points are one cluster, a new one must still be no farther than they are from each other.
+    # Also if all points are one cluster, a new point must be at most as far away as they are from each other.
     limit = np.minimum(limit, np.nextafter(top, np.inf))
     deepest = np.maximum(tree.branches.deepest, floor)[tree.branches.point_branch]
     outlier_scores = np.empty(len(order))
@@ -281,7 +282,7 @@ def _flatten(
 
 
 def _densest_in_branches(branches: BranchTree) -> BoolArray:
-    """Which positions of the order are in the densest part of a branch without branches of its own."""
+    """Return which positions of the order are in the densest part of a childless branch."""
     childless = np.ones(len(branches.parent), np.bool_)
     childless[branches.parent[1:]] = False
     own = branches.point_branch
@@ -293,7 +294,7 @@ def number_by_size(clustering: FlatClustering) -> FlatClustering:
     n, k = len(clustering.labels), clustering.n_clusters
     size = np.bincount(clustering.labels + 1, minlength=k + 1)[1:]
     first_row = np.empty(k + 1, np.int64)
-    first_row[clustering.labels[::-1]] = np.arange(n - 1, -1, -1)  # the last that is written stays
+    first_row[clustering.labels[::-1]] = np.arange(n - 1, -1, -1)  # of several writes, the last one stays
     by_size = np.lexsort((first_row[:k], -size))
     number = np.append(np.argsort(by_size), -1)  # noise, −1, reads the last entry
     return replace(

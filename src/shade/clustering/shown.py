@@ -1,4 +1,4 @@
-"""What the tree of the data shows."""
+"""What was found in the tree of the data."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from shade._base.arrays import BoolArray, IntArray
 
 @dataclass(frozen=True)
 class Shown:
-    """What the tree of the data shows before any network has seen the data.
+    """What was found in the tree of the data, before any network was trained.
 
     Attributes
     ----------
     groups : ndarray of shape (n_samples,)
-        −1 is background. All others are 0, or the numbers of clusters of the data; then no cluster holds rows of two
-        groups.
+        −1 is background. All other rows are 0, or have the number of a cluster of the data. In the second case, no
+        cluster has rows of two groups.
     outside : ndarray of bool of shape (n_samples,)
-        Rows that lie between those clusters of the data.
+        Rows between the clusters of the data.
     decides : bool
         Whether the clusters are those of the data.
     strongest_split : tuple of float, optional
@@ -33,10 +33,10 @@ class Shown:
 
     @classmethod
     def nothing(cls, n: int) -> Shown:
-        """Neither background nor clusters."""
+        """Return neither background nor clusters."""
         return cls(np.zeros(n, np.int64), np.zeros(n, np.bool_))
 
     @property
     def background(self) -> BoolArray:
-        """Rows that are noise whatever the tree of the points says."""
+        """Rows that are noise, whatever the tree of the points is."""
         return self.groups < 0

@@ -3,8 +3,8 @@
 "structure" is the rule of the paper, "branches" that of HDBSCAN. With "information" the candidates are the branches
 that pass the test of their split (split_test.py).
 
-Every candidate owns the points below one node of the merge tree, in which merges at one height are one node with
-several children, so that nothing here depends on the order of the rows.
+A candidate has the points below one node of the merge tree. In this tree, merges at the same distance are one node with
+several children. So nothing here depends on the order of the rows.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ from shade.clustering.split_test import SplitTest
 from shade.clustering.tree_export import TreeExport
 from shade.density.dc_tree import DCTree
 
-# Points that coincide are infinitely dense. They count as ten octaves closer than the closest distinct points: dense
-# enough to be clusters of their own, finite, and free of the unit. For "information" see `_floor`.
+# Points that coincide are infinitely dense. Their distance is replaced by one ten octaves below that of the closest
+# distinct points: dense enough to be clusters, finite, and independent of the unit. See `_floor` for "information".
 COINCIDENCE = 2.0**-10
 
-# The exponent of the mean depth of a branch, log(birth / d). With 1, a loose cluster falls into its denser places
+# The exponent of the mean depth of a branch, log(birth / d). With 1, a loose cluster is divided into its denser places
 # (docs/experiments.md).
 DEPTH = 1.5
 
-PRECISION = 2.0**-12  # to which limits of the test are lowered
+PRECISION = 2.0**-12  # with which the limits of the test are lowered
 
 SELECTIONS = ("structure", "branches", "information")
 
 
 @dataclass(frozen=True)
 class MergeTree:
-    """The merge tree of a reachability plot with several children a node; children come before parents.
+    """The merge tree of a reachability plot. Nodes may have several children; children come before parents.
 
-    A node owns the positions start … stop − 1 of the order.
+    A node has the positions start … stop − 1 of the order.
     """
 
     height: FloatArray
@@ -63,7 +63,7 @@ class MergeTree:
         return self.stop - self.start
 
     def ends(self, smallest: int) -> FloatArray:
-        """Where each node, followed down as a branch of at least so many points, splits or dissolves."""
+        """Return where each node, followed down as a branch of at least `smallest` points, splits or falls apart."""
         ends = np.empty(len(self.height))
         condense.chain_ends(self.height, self.start, self.stop, self.parent, smallest, ends)
         return ends
@@ -74,18 +74,19 @@ class MergeTree:
         return len(self.leaf_parent)
 
     def covering_node(self, start: int, stop: int) -> int:
-        """The smallest node that owns these positions."""
+        """Return the smallest node that has these positions."""
         found = np.flatnonzero((self.start <= start) & (self.stop >= stop))
         return int(found[np.argmin(self.size[found])])
 
 
 @dataclass(frozen=True)
 class BranchTree:
-    """The condensed tree: only splits into branches that count make new ones; smaller parts just fall off.
+    """The condensed tree: only splits into large or real branches make new branches; smaller parts just leave.
 
-    Branches come parents first, branch 0 being everything. `split` is the distance at which the branch above splits:
-    the birth of a branch, or more where it was handed up (split_test.py of the kernels). `point_branch` and `leaving`
-    go by position in the order: the branch each point falls off, and the distance at which.
+    Parents come before children; branch 0 has all points. `split` is the distance at which the parent of a branch
+    splits: the birth of the branch, or more if the branch was handed up (split_test.py of the kernels). `point_branch`
+    and `leaving` are by position in the order: the branch that each point leaves last, and the distance at which it
+    does.
     """
 
     parent: IntArray
@@ -97,7 +98,7 @@ class BranchTree:
 
     @classmethod
     def from_sizes(cls, merges: MergeTree, smallest: int) -> BranchTree:
-        """The branches of at least so many points."""
+        """Build the tree of branches with at least `smallest` points."""
         tree = cls._empty(merges)
         count = condense.branch_candidates(
             merges.height, merges.start, merges.stop, merges.parent, merges.leaf_parent, smallest,
@@ -107,7 +108,7 @@ class BranchTree:
 
     @classmethod
     def from_test(cls, merges: MergeTree, test: SplitTest, floor: float) -> BranchTree:
-        """The branches that pass the test of their split; it is repeated while more of them are real."""
+        """Build the tree of real branches. The test is repeated while the number of real branches grows."""
         tree, n_real = cls._empty(merges), 1
         real, heir = np.empty(len(merges.height), np.bool_), np.empty(len(merges.height), np.int64)
         while True:
@@ -142,34 +143,34 @@ class BranchTree:
 
 
 def _cut(tree: BranchTree, count: int) -> BranchTree:
-    """The first of the branches that a tree has room for."""
+    """Keep the first `count` branches of the arrays."""
     return replace(tree, **{name: getattr(tree, name)[:count] for name in ("parent", "birth", "split", "node")})
 
 
 @dataclass(frozen=True)
 class StructureTree(TreeExport):
-    """Candidate clusters and how stable each is; candidates come parents first, candidate 0 being the root.
+    """Candidate clusters and their stability. Parents come before children; candidate 0 is the root.
 
     Attributes
     ----------
     selection : str
         The rule that made the candidates.
     test : SplitTest
-        What a branch must pass; for the rules other than "information" only its size counts.
+        The test that a branch must pass. The rules other than "information" only use its size.
     n_counted : int
-        Number of points that are not background; the information of a candidate is relative to them.
+        Number of points that are not background. The information of a candidate is relative to it.
     parent : ndarray of shape (n_candidates,)
         −1 for the root.
     size : ndarray of shape (n_candidates,)
-        Points that each candidate owns.
+        Number of points of each candidate.
     birth : ndarray of shape (n_candidates,)
-        Distance at which a candidate's points join others; infinity where they are all points.
+        Distance at which the candidate meets others; infinity if it has all points.
     death : ndarray of shape (n_candidates,)
-        Distance at which its main branch splits or dissolves.
+        Distance at which its main branch splits or falls apart.
     stability : ndarray of shape (n_candidates,)
-        By the rule; 0 for the root.
+        Stability by the rule; 0 for the root.
     node : ndarray of shape (n_candidates,)
-        The node of `merges` whose points it owns.
+        The node of `merges` that has its points.
     order : ndarray of shape (n_samples,)
         The rows in the order of the tree.
     """
@@ -196,9 +197,9 @@ class StructureTree(TreeExport):
         tree : DCTree
         selection : {"structure", "branches", "information"}
         test : SplitTest
-            `make_test` makes the one of each rule.
+            The result of `make_test` for the rule.
         n_counted : int, optional
-            Number of points that are not background; all if None.
+            Number of points that are not background; all points if None.
         """
         check_choice("selection", selection, SELECTIONS, "StructureTree")
         check_parameter("smallest", test.smallest, Whole(2), "SplitTest")
@@ -218,16 +219,16 @@ class StructureTree(TreeExport):
             parent, node = branches.parent, branches.node
             stability = _branch_stability(merges, branches, selection, floor, n_counted)
             death = _ends_of_branches(branches)
-        parting = np.append(merges.height, np.inf)  # the root's parent −1 reads the infinity at the end
+        parting = np.append(merges.height, np.inf)  # the parent −1 of the root reads the infinity at the end
         return cls(
             selection, test, n_counted, parent, merges.size[node], parting[merges.parent[node]], death, stability, node,
             tree.order, merges, branches,
         )  # fmt: skip
 
     def with_branches(self, tree: DCTree, number: int) -> StructureTree:
-        """The candidates with the limits of the test lowered until there are so many childless ones, if there can be.
+        """Lower the limits of the test until there are `number` childless candidates, if that is possible.
 
-        So the splits with the most evidence come first.
+        So the splits with the most evidence are used first.
         """
         if number <= self.n_leaves[0] or self.test == SplitTest.none(self.test.smallest):
             return self
@@ -243,7 +244,7 @@ class StructureTree(TreeExport):
         return found
 
     def evidence(self, candidate: int) -> float:
-        """How much denser a childless candidate is than the place where it meets another."""
+        """Return the evidence of a childless candidate: how much denser it is than the place where it meets another."""
         own = self.branches.point_branch == candidate
         distance = np.maximum(self.branches.leaving[own], self.floor)
         return float(np.mean(np.log(self.birth[candidate] / distance)))
@@ -260,17 +261,17 @@ class StructureTree(TreeExport):
 
     @cached_property
     def floor(self) -> float:
-        """The distance that points which coincide count as."""
+        """The distance that is used for points that coincide."""
         return _floor(self.merges, self.selection, self.test.smallest)
 
     @cached_property
     def ends(self) -> FloatArray:
-        """Where each node of `merges` splits or dissolves, by size alone: how clusters that are no candidates die."""
+        """Where each node of `merges` splits or falls apart by size alone: their death as clusters."""
         return self.merges.ends(self.test.smallest)
 
     @cached_property
     def size_branches(self) -> BranchTree:
-        """The branches by size alone, whatever the rule."""
+        """The branches by size alone, for every rule."""
         if self.selection != "information":
             return self.branches
         return BranchTree.from_sizes(self.merges, self.test.smallest)
@@ -288,13 +289,13 @@ class StructureTree(TreeExport):
         return leaves
 
     def leaving_distances(self) -> FloatArray:
-        """The distance at which each row falls off its branch, by row; of rows that coincide, the floor."""
+        """Return the distance at which each row leaves its branch, by row; for rows that coincide, the floor."""
         leaving = np.empty(len(self.order))
         leaving[self.order] = np.maximum(self.branches.leaving, self.floor)
         return leaving
 
     def rows(self, candidate: int) -> IntArray:
-        """The rows that a candidate owns."""
+        """Return the rows of a candidate."""
         node = self.node[candidate]
         return self.order[self.merges.start[node] : self.merges.stop[node]]
 
@@ -308,7 +309,7 @@ def make_test(
     *,
     settled: bool = False,
 ) -> SplitTest:
-    """The test of a rule for so many points that fill so many dimensions; only "information" tests more than sizes."""
+    """Build the test of a rule for points that fill some dimensions. Only "information" tests more than sizes."""
     smallest = min_cluster_size or default_size(selection, min_samples)
     if selection == "information":
         return SplitTest.for_points(n_counted, dimension, smallest, settled=settled)
@@ -316,12 +317,12 @@ def make_test(
 
 
 def _floor(merges: MergeTree, selection: str, smallest: int) -> float:
-    """The distance that points which coincide count as: far below that of the closest distinct points.
+    """Return the distance that is used for points that coincide: far below that of the closest distinct points.
 
-    For "information" that holds where they coincide in fewer places than a cluster has rows: each place may be one.
-    Otherwise values are rounded, and how many rows share a place says how coarsely, while clusters are groups of
-    places. So these rows count as close as the closest distinct ones, or, if most rows share a place, as a place is to
-    the next one in the median.
+    With "information" this holds if they coincide at fewer places than a cluster has rows: then each place may be a
+    cluster. Otherwise the values are rounded, and clusters are groups of places. How many rows share a place depends on
+    the rounding. Then the distance is that of the closest distinct points or, if most rows share a place, the median
+    distance from such a place to the next one.
     """
     positive = merges.height[merges.height > 0]
     if not len(positive):
@@ -335,7 +336,7 @@ def _floor(merges: MergeTree, selection: str, smallest: int) -> float:
 
 
 def _structure_candidates(merges: MergeTree, smallest: int) -> tuple[IntArray, IntArray, FloatArray]:
-    """Parents, nodes and stabilities of the paper's structure tree; the root alone if it has no node."""
+    """Return parents, nodes and stabilities of the paper's structure tree; only the root if it has no node."""
     nodes = len(merges.height)
     parent, node, height = np.empty(nodes, np.int64), np.empty(nodes, np.int64), np.empty(nodes)
     count = condense.structure_candidates(
@@ -343,7 +344,7 @@ def _structure_candidates(merges: MergeTree, smallest: int) -> tuple[IntArray, I
     )
     if count == 0:
         return np.array([-1]), np.array([nodes - 1]), np.zeros(1)
-    # The kernel makes children first; turned round, parents come first and the last node made is the root.
+    # The kernel makes children first. In reversed order, parents come first, and the last node made is the root.
     parent, node, height = parent[count - 1 :: -1], node[count - 1 :: -1].copy(), height[count - 1 :: -1].copy()
     parent = np.where(parent < 0, -1, count - 1 - parent)
     stability = np.empty(count)
@@ -354,7 +355,7 @@ def _structure_candidates(merges: MergeTree, smallest: int) -> tuple[IntArray, I
 def _branch_stability(
     merges: MergeTree, branches: BranchTree, selection: str, floor: float, n_counted: int
 ) -> FloatArray:
-    """HDBSCAN's excess of mass, or how much it tells about a row to know that it is in a branch, times its depth."""
+    """Return HDBSCAN's excess of mass, or the information: −log(fraction of rows) · rows · depth^1.5."""
     measure = condense.INVERSE if selection == "branches" else condense.LOGARITHM
     mass, size = np.empty(len(branches.parent)), merges.size[branches.node]
     condense.branch_mass(
@@ -369,7 +370,7 @@ def _branch_stability(
 
 
 def _ends_of_branches(branches: BranchTree) -> FloatArray:
-    """Where each branch splits, or its last points leave it."""
+    """Return where each branch splits, or where its last points leave it."""
     ends = np.full(len(branches.parent), np.inf)
     np.minimum.at(ends, branches.point_branch, branches.leaving)
     split = np.full(len(ends), -np.inf)

@@ -1,4 +1,4 @@
-"""The structure tree in the forms that other packages read."""
+"""The structure tree in the formats of other packages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ COLUMNS = ("parent", "size", "birth", "death", "stability")
 
 
 class TreeExport:
-    """What a tree of candidates gains: a table, a graph, and a text that programs for phylogenetic trees read."""
+    """Exports of a tree of candidates: as a table, as a graph, and as text for programs for phylogenetic trees."""
 
     parent: IntArray
     size: IntArray
@@ -20,15 +20,15 @@ class TreeExport:
     stability: FloatArray
 
     def to_frame(self) -> Any:
-        """A pandas DataFrame with a row for each candidate: parent, size, birth, death and stability."""
+        """Return a pandas DataFrame with a row per candidate: parent, size, birth, death and stability."""
         frame = need("pandas", "io", "to_frame").DataFrame({name: getattr(self, name) for name in COLUMNS})
         frame.index.name = "candidate"
         return frame
 
     def to_networkx(self) -> Any:
-        """A networkx DiGraph with an edge from each candidate to those inside it.
+        """Return a networkx DiGraph with an edge from each candidate to those inside it.
 
-        Its nodes are the numbers of the candidates, with size, birth, death and stability as attributes.
+        Nodes are the numbers of the candidates. Attributes are size, birth, death and stability.
         """
         graph = need("networkx", "", "to_networkx", install="networkx").DiGraph()
         values = zip(*(getattr(self, name).tolist() for name in COLUMNS[1:]), strict=True)
@@ -37,7 +37,7 @@ class TreeExport:
         return graph
 
     def to_newick(self) -> str:
-        """The tree as one line in Newick format.
+        """Return the tree as one line in Newick format.
 
         Nodes are the numbers of the candidates. The length of a branch is birth − death; the root has none.
 
@@ -49,7 +49,7 @@ class TreeExport:
         '(1:7.0,2:7.0)0;'
         """
         inside: list[list[str]] = [[] for _ in self.parent]
-        for candidate in range(len(self.parent) - 1, 0, -1):  # children first: a loop, as trees can be deep
+        for candidate in range(len(self.parent) - 1, 0, -1):  # children first; a loop, since trees can be deep
             text = _with_children(candidate, inside.pop())
             length = float(self.birth[candidate] - self.death[candidate])
             inside[self.parent[candidate]].append(f"{text}:{length!r}")
@@ -57,5 +57,5 @@ class TreeExport:
 
 
 def _with_children(candidate: int, children: list[str]) -> str:
-    """A node in Newick format; its last child was written first."""
+    """Return a node in Newick format; its last child was written first."""
     return f"({','.join(children[::-1])}){candidate}" if children else str(candidate)

@@ -1,4 +1,4 @@
-"""Data of your own, and data to try things on: generators, and the benchmark datasets of the paper."""
+"""Your own data, and data for experiments: generators, and the benchmark datasets of the paper."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Load what needs scikit-learn when it is used."""
+    """Import what needs scikit-learn only when it is used."""
     if name != "TableEncoder":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from shade.data.table_encoder import TableEncoder

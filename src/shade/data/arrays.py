@@ -24,7 +24,7 @@ HEADER_ERRORS = (ValueError, EOFError, OSError, SyntaxError, TypeError, Overflow
 
 
 def read_npy(path: Path, options: ReadOptions) -> Samples:
-    """Map a file into memory: rows are read when they are used."""
+    """Map a file into memory. Rows are read when they are used."""
     with told_as(DataError, f"{path} cannot be read as an array", *HEADER_ERRORS):
         _read_header(path)
         array: AnyArray = np.load(path, mmap_mode="r", allow_pickle=False)
@@ -32,7 +32,7 @@ def read_npy(path: Path, options: ReadOptions) -> Samples:
 
 
 def read_npz(path: Path, options: ReadOptions) -> Samples:
-    """Read the array to cluster, and those that hold labels and ids."""
+    """Read the array to cluster, and the arrays of labels and ids."""
     errors = (*HEADER_ERRORS, zipfile.BadZipFile, zlib.error)
     with told_as(DataError, f"{path} cannot be read as arrays", *errors), np.load(path, allow_pickle=False) as file:
         size = sum(member.file_size for member in file.zip.infolist())
@@ -42,17 +42,17 @@ def read_npz(path: Path, options: ReadOptions) -> Samples:
 
 
 def read_zarr(path: Path, options: ReadOptions) -> Samples:
-    """Read an array of a zarr store, or the one to cluster out of a group, when its rows are used."""
+    """Open an array of a zarr store, or the array to cluster in a group. Rows are read when they are used."""
     return _samples_of(*_open_store(path, options), path, options)
 
 
 def open_zarr(path: Path) -> RowSource:
-    """The array of a zarr store, or the one to cluster out of a group."""
+    """Open an array of a zarr store, or the array to cluster in a group."""
     return ArraySource(_open_store(path, None)[0], str(path))
 
 
 def _read_header(path: Path) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
-    """Shape, order, type and beginning of the values of a npy file, which must be as long as that says."""
+    """Return shape, order, type and first byte of the values of a npy file, after a check of the file's length."""
     with path.open("rb") as file:
         version = np.lib.format.read_magic(file)
         one = version == (1, 0)
@@ -72,7 +72,7 @@ def _read_header(path: Path) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]
 
 
 class NpyFile(FileRows):
-    """A npy file, read piece by piece."""
+    """A npy file, of which any rows can be read."""
 
     def __init__(self, path: Path) -> None:
         with told_as(DataError, f"{path} cannot be read as an array", *HEADER_ERRORS, OSError):
@@ -124,7 +124,7 @@ def read_h5ad(path: Path, options: ReadOptions) -> Samples:
 
 
 def _open_store(path: Path, options: ReadOptions | None) -> tuple[Any, dict[str, AnyArray]]:
-    """An array that is not read yet, and those that hold labels and ids."""
+    """Return an array that is not read yet, and the arrays of labels and ids."""
     import zarr
 
     with told_as(DataError, f"{path} cannot be read as zarr", ValueError, KeyError, OSError, TypeError):
@@ -138,7 +138,7 @@ def _open_store(path: Path, options: ReadOptions | None) -> tuple[Any, dict[str,
 def _choose(
     names: Sequence[str], get: Callable[[str], Any], path: Path, options: ReadOptions | None
 ) -> tuple[Any, dict[str, AnyArray]]:
-    """The array to cluster, and the arrays that the options name as label and id."""
+    """Return the array to cluster, and the arrays that the options name as label and id."""
     key, others = (None, ()) if options is None else (options.key, (options.label, options.id))
     wanted = key or ("X" if "X" in names or len(names) != 1 else names[0])
     if wanted not in names:
@@ -148,7 +148,7 @@ def _choose(
 
 
 def _samples_of(array: Any, named: dict[str, AnyArray], path: Path, options: ReadOptions) -> Samples:
-    """Rows of a matrix or of images; label, id and columns to drop of a matrix are `named` arrays or numbers."""
+    """Return rows of a matrix or of images. Label, id and dropped columns are `named` arrays or column numbers."""
     if array.ndim not in (2, 3, 4) or 0 in array.shape:
         raise DataError(
             f"{path} holds an array of shape {array.shape}. Give one row a sample: n x features, n x height x width "

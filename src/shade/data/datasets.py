@@ -1,4 +1,4 @@
-"""The benchmark datasets of the paper: what they are, and how they are loaded."""
+"""The benchmark datasets of the paper: descriptions and loading."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from shade.data.catalogue import DATASETS, DatasetInfo
 
 
 class DatasetError(DataError, LookupError):
-    """A dataset is unknown, not there, or not what it should be."""
+    """A dataset is unknown, missing, or not as expected."""
 
 
 @dataclass(frozen=True)
@@ -47,29 +47,30 @@ class Dataset:
 
 
 def data_folder() -> Path:
-    """The folder of the datasets: SHADE_DATA of the environment, or a folder in the user's cache if it is not set."""
+    """Return the folder of the datasets: the environment variable SHADE_DATA, or a folder in the user's cache."""
     chosen = os.environ.get("SHADE_DATA")
     return Path(chosen) if chosen else user_cache_path("shade", appauthor=False, opinion=False) / "data"
 
 
 def find_dataset(name: str) -> DatasetInfo:
-    """What is known about a dataset."""
+    """Return the description of a dataset."""
     if name not in DATASETS:
         raise DatasetError(f"There is no dataset {name!r}. Known are: {', '.join(DATASETS)}.")
     return DATASETS[name]
 
 
 def load_dataset(name: str, *, folder: str | os.PathLike[str] | None = None, download: bool = True) -> Dataset:
-    """Load a benchmark dataset, fetching it from its publisher on first use.
+    """Load a benchmark dataset. At the first use, it is fetched from its publisher.
 
     Parameters
     ----------
     name : str
-        A name of the table: `shade data list` shows it.
+        A name of the table that `shade data list` prints.
     folder : path, optional
-        Where the datasets are. If None, the environment's SHADE_DATA, else a folder in the user's cache.
+        Folder of the datasets. If None, the environment variable SHADE_DATA or, if not set, a folder in the user's
+        cache.
     download : bool, default=True
-        Whether a dataset that is not there may be fetched.
+        Whether a missing dataset may be fetched.
 
     Returns
     -------
@@ -87,7 +88,7 @@ def load_dataset(name: str, *, folder: str | os.PathLike[str] | None = None, dow
     with np.load(path, allow_pickle=False) as file:
         X, y = file["X"], file["y"].astype(np.int64)
     width = int(np.prod(X.shape[1:]))
-    # How many frames a video has depends on the decoder.
+    # The number of frames of a video depends on the decoder.
     expected = len(X) if info.kind == "video" else info.n_samples
     if (len(X), width, len(y)) != (expected, info.n_features, len(X)):
         raise DatasetError(
@@ -98,7 +99,7 @@ def load_dataset(name: str, *, folder: str | os.PathLike[str] | None = None, dow
 
 
 def hash_arrays(X: AnyArray, y: AnyArray) -> str:
-    """sha256 of the arrays of a dataset, whatever the compression of the file that holds them."""
+    """Return the sha256 of the arrays of a dataset. It does not depend on the compression of the file."""
     digest = hashlib.sha256()
     for name, array in (("X", X), ("y", y.astype("<i4"))):
         digest.update(f"{name} {array.dtype.str} {array.shape}\n".encode())

@@ -1,4 +1,4 @@
-"""Files from the network: to a temporary file, tried again, checked, and moved into place in one step."""
+"""Download files: to a temporary file, with retries and checks, then moved into place in one step."""
 
 from __future__ import annotations
 
@@ -23,13 +23,14 @@ _WORTH_TRYING_AGAIN = (408, 425, 429, 500, 502, 503, 504)
 
 
 class DownloadError(ShadeError, OSError):
-    """A file could not be fetched, or is not the one it should be."""
+    """A file could not be fetched, or is not the expected one."""
 
 
 def download_file(url: str, path: Path, *, sha256: str = "", attempts: int = 4, pause: float = 2.0) -> None:
-    """Fetch a file; at `path` there is either nothing or the whole file, whatever happens.
+    """Fetch a file. Whatever happens, `path` has either the whole file or nothing.
 
-    An empty sha256 is not checked; a wrong one is tried again. The pause, in seconds, doubles with each attempt.
+    An empty sha256 is not checked. If the hash is wrong, the file is fetched again. The pause, in seconds, doubles with
+    each attempt.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     for attempt in range(1, attempts + 1):
@@ -46,7 +47,7 @@ def download_file(url: str, path: Path, *, sha256: str = "", attempts: int = 4, 
 
 
 def _fetch(url: str, file: BufferedRandom, sha256: str) -> None:
-    """Store a response; one that is shorter than announced, or has another checksum, is an error."""
+    """Store a response. Raise an error if it is shorter than announced, or if its checksum is wrong."""
     request = urllib.request.Request(url, headers={"User-Agent": "shade-clustering"})
     with urllib.request.urlopen(request, timeout=TIMEOUT) as response:
         shutil.copyfileobj(response, file, BLOCK)

@@ -1,4 +1,4 @@
-"""From the columns of a table to numbers: how each column is encoded, the same for every table that a model reads."""
+"""From table columns to numbers: the encoding of each column, the same for all tables that a model reads."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from shade.data.samples import counted, enumerate_names
 FEW_VALUES = 20  # at most so many different values of a column may be categories, and become the clusters
 KINDS = ("number", "truth", "date", "category")
 TRUTHS = (("no", "yes"), ("false", "true"), ("n", "y"), ("f", "t"), ("off", "on"))
-DATES = {  # formats, and what the text must look like: a year of two digits would be one of the first century
+DATES = {  # formats, and the pattern of their text: a year of two digits would be read as one of the first century
     "iso": r"^\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d+)?)?Z?)?$",
     "%Y/%m/%d": r"^\d{4}/\d\d?/\d\d?$",
     "%d.%m.%Y": r"^\d\d?\.\d\d?\.\d{4}$",
@@ -34,7 +34,7 @@ MICROSECONDS_A_DAY = 86_400_000_000
 class Column:
     """How a column becomes one or more features.
 
-    `values` are the categories, the words for 0 and 1, or the format of dates; empty if the column has its own type.
+    `values` are the categories, the words for 0 and 1, or the format of dates. It is empty if the column has a type.
     """
 
     name: str
@@ -63,36 +63,36 @@ class TableEncoding:
 
     @property
     def places(self) -> list[tuple[int, int]]:
-        """The first feature of each column, and the first one of the next column."""
+        """For each column, the numbers of its first feature and of the next column's first feature."""
         ends = np.cumsum([len(column.features) for column in self.columns]).tolist()
         return list(zip([0, *ends], ends, strict=False))
 
     @property
     def exclusive(self) -> list[tuple[int, int]]:
-        """Places of the columns of which at most one feature is 1, and the others are 0."""
+        """Places of columns whose features are all 0, or of which one is 1."""
         both = zip(self.columns, self.places, strict=True)
         return [place for column, place in both if column.kind in ("category", "truth")]
 
     def encode(self, table: Any, source: str) -> tuple[AnyArray, list[str]]:
-        """A pyarrow table as a matrix in the smallest type that holds it, with NaN where cells are empty; and notes."""
+        """Return a pyarrow table as a matrix of the smallest type that fits, with NaN for empty cells; and notes."""
         blocks: list[AnyArray] = []
         notes: list[str] = []
         for column in self.columns:
             blocks += _encode(column, table.column(column.name), source, notes)
         matrix = np.empty((table.num_rows, len(blocks)), np.result_type(*blocks) if blocks else np.float64)
-        for rows in row_slices(matrix):  # one row after the other, as a matrix lies in memory
+        for rows in row_slices(matrix):  # row by row, the order of a matrix in memory
             for index, values in enumerate(blocks):
                 matrix[rows, index] = values[rows]
         return matrix, notes
 
     def to_json(self) -> dict[str, Any]:
-        """What `from_json` takes."""
+        """Return a value for `from_json`."""
         filler = None if self.filler is None else self.filler.to_json()
         return {"columns": [asdict(column) for column in self.columns], "filler": filler}
 
     @classmethod
     def from_json(cls, found: Any) -> TableEncoding:
-        """The encoding of a model file, which may hold anything; raises ValueError if it makes no sense."""
+        """Read the encoding from a model file, which may hold anything; raise ValueError if it is invalid."""
         try:
             columns = tuple(
                 Column(str(column["name"]), str(column["kind"]), tuple(map(str, column["values"])))
@@ -112,9 +112,9 @@ class TableEncoding:
 
 @dataclass(frozen=True)
 class Plan:
-    """Columns that can be encoded, columns that cannot be, and what a user should know of them.
+    """Columns that can be encoded, columns that cannot, and notes and problems for the user.
 
-    `odd` are columns that seem to be of numbers or dates, each with the row and text of a cell that is neither.
+    `odd` are columns that seem to be numbers or dates, each with the row and the text of a cell that is neither.
     """
 
     columns: tuple[Column, ...]
@@ -125,7 +125,7 @@ class Plan:
 
 
 def plan_columns(table: Any, names: Sequence[str], categories: Collection[str], keep: Collection[str]) -> Plan:
-    """Choose how columns of a pyarrow table are encoded; those that name the rows are left out."""
+    """Choose the encoding of the columns of a pyarrow table. Columns that name the rows are left out."""
     columns, text, odd, notes, problems = [], [], {}, [], []
     for name in names:
         cells = table.column(name)
@@ -155,7 +155,7 @@ def plan_columns(table: Any, names: Sequence[str], categories: Collection[str], 
 
 
 def _describe(column: Column, table: Any) -> str:
-    """A column of categories in words: how many there are, and those of one row, which may be slips of the pen."""
+    """Describe a column of categories: how many there are, and which occur in one row only, perhaps by mistake."""
     from pyarrow import compute
 
     values, counts = compute.value_counts(as_text(table[column.name]).drop_null()).flatten()
@@ -165,7 +165,7 @@ def _describe(column: Column, table: Any) -> str:
 
 
 def _choose(name: str, cells: Any) -> Column | None:
-    """How a column is encoded; None for text with many values and for what is neither numbers, dates nor text."""
+    """Return the encoding of a column, or None for text with many values and for unknown types."""
     from pyarrow import types
 
     kind = cells.type
@@ -185,7 +185,7 @@ def _choose(name: str, cells: Any) -> Column | None:
 
 
 def _find_odd_cell(column: Any) -> tuple[int, str] | None:
-    """The first cell that is no number or date in a column of text of which at least half of the values are."""
+    """Return the first cell that is no number or date, for a text column in which at least half of the values are."""
     from pyarrow import compute
 
     if not is_text(column.type):
@@ -200,7 +200,7 @@ def _find_odd_cell(column: Any) -> tuple[int, str] | None:
 
 
 def is_numeric(kind: Any) -> bool:
-    """Whether a type of pyarrow is of numbers, or of nothing but empty cells."""
+    """Return whether a pyarrow type is numeric, or the type of a column without values."""
     from pyarrow import types
 
     tests = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal, types.is_null)
@@ -208,14 +208,14 @@ def is_numeric(kind: Any) -> bool:
 
 
 def is_text(kind: Any) -> bool:
-    """Whether a type of pyarrow is of text."""
+    """Return whether a pyarrow type is text."""
     from pyarrow import types
 
     return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
 
 
 def to_numbers(column: Any, name: str) -> AnyArray:
-    """A column of numbers or truth values as an array; empty cells become NaN."""
+    """Return a column of numbers or truth values as an array; empty cells are NaN."""
     import pyarrow
 
     if pyarrow.types.is_integer(column.type):
@@ -229,7 +229,7 @@ def to_numbers(column: Any, name: str) -> AnyArray:
 
 
 def as_text(column: Any) -> Any:
-    """The cells of a column as text without blanks around it; a whole number has no point, empty cells are null."""
+    """Return cells as text without surrounding blanks. Whole numbers have no point; empty cells are null."""
     import pyarrow
     from pyarrow import compute
 
@@ -240,7 +240,7 @@ def as_text(column: Any) -> Any:
 
 
 def _encode(column: Column, found: Any, source: str, notes: list[str]) -> list[AnyArray]:
-    """The features of one column."""
+    """Return the features of one column."""
     if column.kind == "number":
         if not is_numeric(found.type):
             example = next((str(value) for value in found.to_pylist() if value not in (None, "")), "")
@@ -292,7 +292,7 @@ def _to_days(column: Column, found: Any, source: str) -> AnyArray:
 
 
 def _parse_dates(text: Any, form: str) -> Any:
-    """Text as moments; raises ArrowInvalid where some cell is no date of this format."""
+    """Return text as timestamps; raise ArrowInvalid if a cell is no date of this format."""
     import pyarrow
     from pyarrow import compute
 
@@ -304,7 +304,7 @@ def _parse_dates(text: Any, form: str) -> Any:
 
 
 def _date_formats(column: Any) -> tuple[str, ...]:
-    """The formats in which all cells are dates, but only one of those that mean the same."""
+    """Return the formats in which all cells are dates. Of formats with equal results, only the first is returned."""
     import pyarrow
 
     text = as_text(column)
@@ -322,7 +322,7 @@ def _date_formats(column: Any) -> tuple[str, ...]:
 
 
 def _truths(column: Any) -> tuple[str, str] | None:
-    """The words for no and yes, if a column has both and nothing else."""
+    """Return the words for no and yes, if a column has both and nothing else."""
     from pyarrow import compute
 
     words = set(compute.unique(compute.utf8_lower(as_text(column))).to_pylist()) - {None}

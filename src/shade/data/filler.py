@@ -1,4 +1,4 @@
-"""Values to put in place of missing ones: those of similar rows."""
+"""Filling missing values with those of similar rows."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ MOST_NUMBERS = 1 << 16  # of all groups, as a model file holds them
 
 @dataclass(frozen=True)
 class Filler:
-    """Values to fill in: those of the group of rows that is most similar in the columns that are not empty.
+    """Fills missing values with those of the most similar group of rows, compared in the columns with values.
 
-    If one value were filled in everywhere, the filled rows would be close to each other and to nothing else, and could
-    become a cluster.
+    With the same value for all rows, the filled rows would be close to each other and to nothing else, and could become
+    a cluster.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class Filler:
         return cls(kind, groups.tolist(), scale.tolist(), list(flagged))
 
     def fill(self, rows: AnyArray, whole: Sequence[tuple[int, int]] = ()) -> AnyArray:
-        """Rows without missing values; `whole` are ranges of columns that are 0 or 1, at most one of them 1."""
+        """Return rows without missing values; `whole` are ranges of columns with 0 and 1, at most one of them 1."""
         values, scale = np.array(self.values), np.array(self.scale)
         if rows.shape[1] != len(scale):
             raise DataError(
@@ -89,12 +89,12 @@ class Filler:
         return np.hstack([rows, empty[:, self.flagged].any(axis=1, keepdims=True)]) if self.flagged else rows
 
     def to_json(self) -> dict[str, Any]:
-        """What `from_json` takes."""
+        """Return a value for `from_json`."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, found: Any) -> Filler:
-        """The filler of a model file, which may hold anything; raises ValueError if it makes no sense."""
+        """Read the filler from a model file, which may hold anything; raise ValueError if it is invalid."""
         values, scale = np.array(found["values"], np.float64), np.array(found["scale"], np.float64)
         flagged = found["flagged"]
         sound = values.ndim == 2 and len(values) > 0 and values.shape[1:] == scale.shape
@@ -112,7 +112,7 @@ def _group(rows: FloatArray, number: int) -> IntArray:
 
 
 def _nearest_groups(rows: FloatArray, holes: BoolArray, groups: FloatArray) -> IntArray:
-    """For each row the group that is nearest in the columns that are not empty."""
+    """Return for each row the nearest group, compared in the columns with values."""
     known = np.where(holes, 0.0, rows)
     squares: FloatArray = (~holes).astype(np.float64) @ np.square(groups).T - 2.0 * known @ groups.T
     nearest: IntArray = squares.argmin(axis=1)

@@ -45,7 +45,7 @@ def read_frames(path: Path, options: ReadOptions) -> Samples:
 
 
 def _decode(file: Path, resize: tuple[int, int] | None, every: int) -> list[tuple[int, AnyArray]]:
-    """Every n-th frame of a video with its number."""
+    """Return every n-th frame of a video with its number."""
     import av
 
     width, height = resize or (None, None)

@@ -1,4 +1,4 @@
-"""Data sets made from a seed."""
+"""Synthetic data from a seed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from shade._base.validation import Real, Whole, check_parameter
 
 RandomState = int | np.random.Generator | np.random.RandomState | None
 
-# The S has the length of a ring, so that all three clusters are equally dense.
+# The S is as long as a ring, so that all three clusters have the same density.
 S_RADIUS = 2.0 / 3.0
 S_CENTRE = 2.0 + 1.5 + S_RADIUS
 
@@ -32,17 +32,17 @@ def make_three_clusters(
 ) -> tuple[FloatArray, IntArray]:
     """Two interlocked rings and an S in three dimensions.
 
-    The rings have radius 1, each passes through the centre of the other, and they are 1 apart everywhere; the S stands
-    1.5 beside them. No plane or centre separates the rings, but density does.
+    The rings have radius 1. Each passes through the centre of the other, and they are 1 apart everywhere. The S is 1.5
+    beside them. No plane or centre separates the rings, but density does.
 
     Parameters
     ----------
     n_samples : int, default=1500
-        Number of points, a third in each cluster; where it cannot be divided by three, the first clusters get one more.
+        Number of points, a third per cluster. If it is no multiple of three, the first clusters get one more.
     noise : float, default=0.05
         Standard deviation of the Gaussian jitter around the curves.
     random_state : int, Generator, RandomState or None, default=None
-        An int makes the same points each time.
+        An int gives the same points each time.
 
     Returns
     -------
@@ -79,7 +79,7 @@ def make_blobs(
     noise_share: float = 0.0,
     random_state: RandomState = None,
 ) -> tuple[FloatArray, IntArray]:
-    """Gaussian clusters around centres spread over a cube of side 20.
+    """Gaussian clusters with centres in a cube of side 20.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def make_blobs(
     noise : float, default=1.0
         Standard deviation of each cluster.
     noise_share : float, default=0.0
-        Share of the points that are uniform noise over 1.2 times the extent of the clusters, labelled −1.
+        Fraction of points that are uniform noise over 1.2 times the extent of the clusters, with the label −1.
     random_state : int, Generator, RandomState or None, default=None
 
     Returns
@@ -119,7 +119,7 @@ def make_moons(
     Parameters
     ----------
     n_samples, noise_share, random_state
-        As in :func:`make_blobs`.
+        See :func:`make_blobs`.
     noise : float, default=0.05
         Standard deviation of the Gaussian jitter.
 
@@ -141,7 +141,7 @@ def make_rings(
     Parameters
     ----------
     n_samples, noise, noise_share, random_state
-        As in :func:`make_moons`.
+        See :func:`make_moons`.
 
     Returns
     -------
@@ -157,7 +157,7 @@ def make_rings(
 def make_densired(
     n_samples: int = 5000, *, n_features: int = 100, noise_share: float = 0.1, seed: int = 6
 ) -> tuple[FloatArray, IntArray]:
-    """Ten density-connected clusters of different density among uniform noise, as the paper's sweeps have them.
+    """Ten density-connected clusters of different density in uniform noise, as in the paper's experiments.
 
     Made by DENSIRED (Jahn et al., 2024), the `densired` package, with the parameters of the paper's appendix.
 
@@ -165,9 +165,9 @@ def make_densired(
     ----------
     n_samples : int, default=5000
     n_features : int, default=100
-        The paper goes from 10 to 50,000.
+        The paper uses 10 to 50,000.
     noise_share : float, default=0.1
-        The paper goes from 0 to 0.9. Noise keeps a distance from the clusters.
+        The paper uses 0 to 0.9. Noise keeps a distance from the clusters.
     seed : int, default=6
         The paper's seed.
 
@@ -182,7 +182,7 @@ def make_densired(
     _check_share(noise_share, "make_densired")
     check_parameter("seed", seed, Whole(0), "make_densired")
     datagen = need("densired.datagen", "paper", "make_densired")
-    with contextlib.redirect_stdout(io.StringIO()):  # it counts aloud
+    with contextlib.redirect_stdout(io.StringIO()):  # it prints its progress
         maker = datagen.densityDataGen(dim=n_features, ratio_noise=noise_share, seed=seed, **DENSIRED)
         table = maker.generate_data(n_samples)
     return table[:, :-1], table[:, -1].astype(np.int64)
@@ -191,7 +191,7 @@ def make_densired(
 def _make_with_noise(
     make: Any, owner: str, n_samples: int, jitter: float, noise_share: float, random_state: RandomState, **settings: Any
 ) -> tuple[FloatArray, IntArray]:
-    """Call a generator of scikit-learn, and put uniform noise among its points."""
+    """Call a generator of scikit-learn, and add uniform noise."""
     check_parameter("n_samples", n_samples, Whole(2), owner)
     check_parameter("noise", jitter, Real(0.0), owner)
     _check_share(noise_share, owner)
@@ -231,7 +231,7 @@ def _letter_s(along: FloatArray) -> FloatArray:
 
 
 def _make_generator(random_state: RandomState, owner: str) -> np.random.Generator:
-    """One local generator, whatever the seed came as."""
+    """Return one local generator for any kind of seed."""
     generators = (np.random.Generator, np.random.RandomState)
     if random_state is None or isinstance(random_state, generators) or Whole(0).accepts(random_state):
         return np.random.default_rng(draw_seed(random_state))

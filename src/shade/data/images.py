@@ -1,4 +1,4 @@
-"""Pictures: a folder or a zip of image files."""
+"""Images: a folder or a zip of image files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Opener = Callable[[str], IO[bytes]]
 
 
 def read_images(path: Path, options: ReadOptions) -> Samples:
-    """Read pictures of one size: grey ones as n × height × width, coloured ones as n × 3 × height × width."""
+    """Read images of one size: grey as n × height × width, colour as n × 3 × height × width."""
     check_no_columns(path, options)
     source = ImageFiles(path, options.resize)
     rows: Any = source
@@ -40,7 +40,7 @@ def read_images(path: Path, options: ReadOptions) -> Samples:
 
 
 class ImageFiles(RowSource):
-    """The pictures below a folder or in a zip, sorted by name, all of one size or brought to one."""
+    """The images in a folder or a zip, sorted by name. They have one size or are resized to one."""
 
     def __init__(self, path: Path, resize: tuple[int, int] | None = None) -> None:
         self._path, self._resize, self._stamps = path, resize, Stamps()
@@ -80,12 +80,12 @@ class ImageFiles(RowSource):
         return channels_first(pixels).reshape(stop - start, -1)
 
     def place(self, row: int) -> str:
-        """The file."""
+        """Return row number and file name."""
         return f"row {row} ({self.file_names[row]})"
 
     @contextmanager
     def _open_files(self) -> Iterator[tuple[list[str], Opener]]:
-        """The names of all files that are not hidden, sorted, and what opens one."""
+        """Yield the names of all files that are not hidden, sorted, and a function that opens one."""
         path = self._path
         if path.is_dir():
             names = [file.relative_to(path).as_posix() for file in files_in(path)]
@@ -110,12 +110,12 @@ class ImageFiles(RowSource):
 
 
 def channels_first(pixels: AnyArray) -> AnyArray:
-    """From n × height × width × channels to n × channels × height × width; grey images stay as they are."""
+    """Turn n × height × width × channels into n × channels × height × width. Grey images are not changed."""
     return np.ascontiguousarray(np.moveaxis(pixels, 3, 1)) if pixels.ndim == 4 else pixels
 
 
 def check_no_columns(path: Path, options: ReadOptions) -> None:
-    """Refuse options that name columns, which neither images nor videos have."""
+    """Raise an error for options that name columns, since images and videos have none."""
     if options.id is not None or options.drop:
         raise DataError(
             f"{path} holds pictures, which have no columns for --id or --drop: files are named by themselves."
@@ -123,7 +123,7 @@ def check_no_columns(path: Path, options: ReadOptions) -> None:
 
 
 def folder_labels(names: Sequence[str], label: str | None, source: Path) -> AnyArray | None:
-    """The folder that each file is in, if the option asks for it."""
+    """Return the folder of each file, if the option requires it."""
     if label is None:
         return None
     if label != "folder":
@@ -134,14 +134,14 @@ def folder_labels(names: Sequence[str], label: str | None, source: Path) -> AnyA
 
 
 def _common_mode(modes: Counter[str]) -> str:
-    """The mode that holds all of these."""
+    """Return the mode that can represent all of these."""
     if all(mode in ("1", "L") for mode in modes):
         return "L"
     return "F" if all(mode in ("1", "L", *DEEP_MODES) for mode in modes) else "RGB"
 
 
 def _notes_of(others: list[str], modes: Counter[str], mode: str, resize: tuple[int, int] | None) -> list[str]:
-    """What is done to the images and to the other files beside them, one sentence each."""
+    """Describe what happens to the images and to other files, one sentence each."""
     notes = []
     if others:
         notes.append(f"left out {counted(len(others), 'file')} not of images: {enumerate_names(others)}")

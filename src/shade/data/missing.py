@@ -1,4 +1,4 @@
-"""Missing values: refused, dropped with their row or column, or filled from similar rows."""
+"""Missing values: an error, dropped with their row or column, or filled from similar rows."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from shade.data.samples import FILLS, MISSING, ReadOptions, Samples, counted, en
 
 
 def resolve_missing(samples: Samples, options: ReadOptions) -> Samples:
-    """Refuse, fill or drop NaN and infinity, as the option or the model says.
+    """Refuse, fill or drop NaN and infinity, as the option or the model requires.
 
-    Rows that are read when they are used are checked then, unless they are to be mended, which takes all of them.
+    Rows that are read later are checked later, unless values must be filled or dropped, which needs all rows.
     """
     known = None if options.table is None else options.table.filler
     missing = known.kind if known is not None and options.missing == "refuse" else options.missing
@@ -48,7 +48,7 @@ def resolve_missing(samples: Samples, options: ReadOptions) -> Samples:
 
 
 def describe_missing(samples: Samples, options: ReadOptions) -> str:
-    """What is missing and what can be done about it; empty if nothing is."""
+    """Return what is missing and what can be done about it; "" if nothing is missing."""
     rows = samples.rows.reshape(len(samples), -1)
     bad_rows, bad_columns = _count_missing(rows)
     if not bad_rows.any():
@@ -67,14 +67,14 @@ def describe_missing(samples: Samples, options: ReadOptions) -> str:
 
 
 def _first_features(samples: Samples) -> IntArray:
-    """The first feature of each column; an empty cell makes all features of its column NaN."""
+    """Return the first feature of each column. An empty cell makes all features of its column NaN."""
     if samples.encoding is None:
         return np.arange(samples.rows.reshape(len(samples), -1).shape[1])
     return np.array([start for start, _ in samples.encoding.places], np.int64)
 
 
 def _names(samples: Samples) -> list[str] | None:
-    """The names of the columns as they were read."""
+    """Return the names of the columns as they were read."""
     if samples.encoding is not None:
         return [column.name for column in samples.encoding.columns]
     return None if samples.feature_names is None else list(samples.feature_names)
@@ -87,7 +87,7 @@ def _places(samples: Samples, bad_rows: BoolArray, bad_columns: IntArray) -> str
 
 
 def _count_missing(flat: AnyArray) -> tuple[BoolArray, IntArray]:
-    """Which rows lack a value, and how many values each column lacks; in slices, as the rows may lie on disk."""
+    """Return which rows lack a value, and how many values each column lacks; in slices, since rows may be on disk."""
     bad_rows, bad_columns = np.zeros(len(flat), np.bool_), np.zeros(flat.shape[1], np.int64)
     for rows in row_slices(flat):
         bad = ~np.isfinite(flat[rows])
@@ -111,7 +111,7 @@ def _drop_columns(samples: Samples, dropped: BoolArray) -> Samples:
 
 
 def _fill(samples: Samples, bad_rows: BoolArray, bad_columns: IntArray, kind: str, known: Filler | None) -> Samples:
-    """Fill what is missing, by what a model knows or by what is found in these rows."""
+    """Fill missing values, with the filler of a model or with one fitted to these rows."""
     hopeless = bad_columns == len(samples)
     if known is None and hopeless.any():
         names = samples.feature_names or tuple(map(str, range(len(hopeless))))

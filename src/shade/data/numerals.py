@@ -1,7 +1,7 @@
-"""Numbers written as text: which mark is the decimal point, and which one separates thousands.
+"""Numbers written as text: which character is the decimal point, and which one separates thousands.
 
-A number is never read by a guess. "4,733" is 4733 to some and 4.733 to others, so all numbers of a table are looked at
-together: if more than one way of reading them is possible, and the values differ, the table is refused.
+Numbers are never guessed. "4,733" is 4733 in some countries and 4.733 in others. Therefore all numbers of a table are
+read together. If there are several ways to read them, with different values, the table is refused.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ APOSTROPHES = "'\u2019"
 MARKS = rf".,{APOSTROPHES}{SPACES}"
 WORDS = r"(?i:[-+]?inf(inity)?|nan)"
 NUMBER_LIKE = rf"^([-+]?[\d{MARKS}]*\d[\d{MARKS}]*([eE][-+]?\d+)?|{WORDS})$"
-IN_THOUSANDS = r"^[-+]?([1-9]\d{0,2}(\.\d{3})+|\d{1,3})$"  # may be read with a point that separates thousands
-HEAD = 1000  # cells that are looked at first; they settle most questions
+IN_THOUSANDS = r"^[-+]?([1-9]\d{0,2}(\.\d{3})+|\d{1,3})$"  # also matches if the point separates thousands
+HEAD = 1000  # cells that are checked first; they are usually enough
 
 
 @dataclass(frozen=True)
@@ -32,13 +32,13 @@ class Notation:
 
     @property
     def pattern(self) -> str:
-        """What numbers look like, as a regular expression."""
+        """The pattern of numbers, as a regular expression."""
         point = re.escape(self.decimal)
         grouped = rf"[1-9]\d{{0,2}}([{self.thousands}]\d{{3}})+|" if self.thousands else ""
         return rf"^([-+]?(({grouped}\d+)({point}\d*)?|{point}\d+)([eE][-+]?\d+)?|{WORDS})$"
 
     def parse(self, column: Any) -> Any | None:
-        """The numbers of a column of text, or None if some cell is none."""
+        """Return the numbers of a text column, or None if a cell is no number."""
         from pyarrow import compute
 
         if not _all_match(column.slice(0, HEAD), self.pattern):
@@ -54,7 +54,7 @@ class Notation:
 
 
 def _cast(column: Any) -> Any | None:
-    """Text as whole numbers if all cells are, else as numbers; None if some cell is none, or too long for a number."""
+    """Convert text to integers if possible, else to floats. Return None if a cell is no number, or is too long."""
     import pyarrow
     from pyarrow import compute
 
@@ -67,7 +67,7 @@ def _cast(column: Any) -> Any | None:
     ends = compute.min_max(found)
     if all(end.is_valid and abs(end.as_py()) < LARGEST_WHOLE for end in ends.values()):
         return found
-    # Integers that a float cannot tell apart stay text: they are names, not numbers.
+    # Integers that are equal as floats stay text: they are names, not numbers.
     far = column.filter(compute.greater_equal(compute.abs(found), float(LARGEST_WHOLE))).to_pylist()
     whole = (text for text in far if re.fullmatch(r"[+-]?\d+", text))
     return None if any(int(text) != int(float(text)) for text in whole) else found
@@ -84,7 +84,7 @@ NOTATIONS = tuple(
 
 @dataclass(frozen=True)
 class ReadNumbers:
-    """Columns of text that are numbers, as numbers; what a user should know; and why others cannot be read."""
+    """Text columns that are numbers, converted; notes for the user; and why other columns cannot be read."""
 
     columns: Mapping[str, Any]
     notes: tuple[str, ...] = ()
@@ -94,23 +94,23 @@ class ReadNumbers:
 def read_numbers(
     columns: Mapping[str, Any], decimal: str | None = None, thousands: str | None = None, separator: str = ","
 ) -> ReadNumbers:
-    """Read the columns of text that hold numbers, all by the same notation.
+    """Convert the text columns that hold numbers, all with the same notation.
 
     Parameters
     ----------
     columns : mapping of str to pyarrow.ChunkedArray
-        Text without blanks around it; empty cells are null.
+        Text without surrounding blanks; empty cells are null.
     decimal, thousands : str, optional
-        What a user said of the notation.
+        The notation, if the user gives it.
     separator : str, default=","
-        What separates columns, if there are several: a comma that does so is hardly a decimal comma.
+        Character that separates columns, if there are several: then a comma is hardly a decimal comma.
     """
     from pyarrow.types import is_floating
 
     plain = {name: found for name, column in columns.items() if (found := PLAIN.parse(column)) is not None}
     odd = [
         name
-        for name, column in columns.items()  # plain ones that are not read are too long for numbers
+        for name, column in columns.items()  # plain numbers that were not read are too long
         if name not in plain and _all_match(column, NUMBER_LIKE) and not _all_match(column, PLAIN.pattern)
     ]
     dotted = [name for name, found in plain.items() if is_floating(found.type) and _has_point(columns[name])]
@@ -139,13 +139,13 @@ def read_numbers(
 
 
 def _read_differently(readings: Sequence[tuple[Notation, Mapping[str, Any]]]) -> Iterable[str]:
-    """The columns that have other values in one reading than in another."""
+    """Yield the columns whose values differ between readings."""
     (_, first), *others = readings
     return (name for name in first if any(not _same(first[name], other[name]) for _, other in others))
 
 
 def _agrees(notation: Notation, decimal: str | None, thousands: str | None) -> bool:
-    """Whether a notation is one that the user allows."""
+    """Return whether the user's options allow a notation."""
     grouped = thousands is None or (bool(thousands) == bool(notation.thousands) and thousands in notation.thousands)
     return grouped and decimal in (None, notation.decimal)
 
@@ -153,7 +153,7 @@ def _agrees(notation: Notation, decimal: str | None, thousands: str | None) -> b
 def _distinct_readings(
     columns: Mapping[str, Any], allowed: Sequence[Notation]
 ) -> list[tuple[Notation, dict[str, Any]]]:
-    """The notations in which all columns are numbers, but only the first of those with the same values."""
+    """Return the notations in which all columns are numbers. Of those with equal values, only the first."""
     readings: list[tuple[Notation, dict[str, Any]]] = []
     for notation in allowed:
         read = {}
@@ -169,9 +169,9 @@ def _distinct_readings(
 
 
 def _unclear_points(columns: Mapping[str, Any], dotted: Sequence[str], separator: str) -> str | None:
-    """A column with points that may separate thousands, if nothing in the table shows that they are decimal points.
+    """Return a column whose points may separate thousands, if nothing in the table proves that they are decimal.
 
-    Where commas separate columns, "1.234" is a decimal number unless other cells have no point at all.
+    If commas separate columns, "1.234" is a decimal number unless all other cells have no point.
     """
     if not dotted or not all(_all_match(columns[name], IN_THOUSANDS) for name in dotted):
         return None
@@ -179,7 +179,7 @@ def _unclear_points(columns: Mapping[str, Any], dotted: Sequence[str], separator
 
 
 def _ask(name: str, column: Any, separator: str, mark: str) -> str:
-    """The two readings of a number, and the option for each of them."""
+    """Describe the two readings of a number, and the option for each."""
     example = _find(column, rf"\d{re.escape(mark)}\d{{3}}$")
     whole, part = example.replace(mark, ""), example.replace(mark, ".")
     how = f"if the {_NAMES[mark]} separates thousands, add --thousands '{mark}'"
@@ -189,7 +189,7 @@ def _ask(name: str, column: Any, separator: str, mark: str) -> str:
 
 
 def _tell(notation: Notation, columns: Mapping[str, Any], read: Mapping[str, Any]) -> tuple[str, ...]:
-    """How numbers were read, with an example, unless they are written as programs write them."""
+    """Describe how numbers were read, with an example, unless they are in the usual notation of programs."""
     marks = notation.thousands + notation.decimal.replace(".", "")
     if not marks:
         return ()
@@ -205,16 +205,16 @@ def _tell(notation: Notation, columns: Mapping[str, Any], read: Mapping[str, Any
 
 
 def _tell_mixed(name: str, column: Any, allowed: Sequence[Notation]) -> str:
-    """A cell that is read one way only, and one that cannot be read so."""
+    """Describe two cells of a column that are written in different notations."""
     cells = sorted(column.drop_null().unique().to_pylist(), key=lambda cell: sum(mark in MARKS for mark in cell))
-    marked = cells[-1]  # as many marks as there are
+    marked = cells[-1]  # the cell with most marks
     fits = next(found for found in allowed if re.match(found.pattern, marked))
     other = next((cell for cell in reversed(cells) if not re.match(fits.pattern, cell)), cells[0])
     return f"column {name!r} has numbers written in two ways, such as {marked!r} and {other!r}: write all in one way"
 
 
 def _tell_conflict(names: Sequence[str], columns: Mapping[str, Any]) -> str:
-    """Columns that cannot be read by one notation."""
+    """Describe columns that no single notation can read."""
     shown = " and ".join(f"{_find(columns[name], '[.,]')!r} in {name!r}" for name in (names[0], names[-1]))
     return f"numbers are written in two ways, such as {shown}: write all in one way, or leave one out with --drop"
 
@@ -225,7 +225,7 @@ def _each_is_number(column: Any, allowed: Sequence[Notation]) -> bool:
 
 
 def _all_match(column: Any, pattern: str) -> bool:
-    """Whether all cells that are not empty match; most columns that do not are told by their first cells."""
+    """Return whether all non-empty cells match. The first cells are checked first, as they often decide."""
     from pyarrow import compute
 
     parts = (column.slice(0, HEAD), column.slice(HEAD))
@@ -247,7 +247,7 @@ def _first_place(column: Any, pattern: str) -> int | None:
 
 
 def _find(column: Any, pattern: str) -> str:
-    """The first cell that matches, or the first one."""
+    """Return the first cell that matches, or the first cell."""
     place = _first_place(column, pattern)
     return str(column[place].as_py() if place is not None else column.drop_null()[0].as_py())
 

@@ -14,14 +14,14 @@ from shade.data.tables import RawTable
 
 
 def read_json_lines(path: Path, _: ReadOptions) -> RawTable:
-    """Read a file with one JSON object a line."""
+    """Read a file with one JSON object per line."""
     from pyarrow import json
 
     return _read(path, lambda: json.read_json(str(path)))
 
 
 def read_arrow(path: Path, _: ReadOptions) -> RawTable:
-    """Read a feather or Arrow file, of either of its two layouts."""
+    """Read a feather or Arrow file, in the file or the stream layout."""
     import pyarrow
 
     def read() -> Any:
@@ -34,7 +34,7 @@ def read_arrow(path: Path, _: ReadOptions) -> RawTable:
 
 
 def read_excel(path: Path, options: ReadOptions) -> RawTable:
-    """Read a sheet: the first one, or the one that --key names. Formulas have the values they were saved with."""
+    """Read the first sheet, or the one in --key. Formulas have their saved values."""
     import openpyxl
 
     def read() -> Any:
@@ -47,7 +47,7 @@ def read_excel(path: Path, options: ReadOptions) -> RawTable:
 
 
 def read_sqlite(path: Path, options: ReadOptions) -> RawTable:
-    """Read a table of a database: the only one, or the one that --key names."""
+    """Read the only table of a database, or the one in --key."""
 
     def read() -> Any:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
@@ -79,7 +79,7 @@ def _choose(path: Path, wanted: str, names: Sequence[str]) -> str:
 
 
 def _table_of(names: Sequence[object], rows: Iterable[Sequence[Any]]) -> Any:
-    """Rows of values as a table; a column of several types becomes text."""
+    """Build a table from rows of values. A column of several types becomes text."""
     import pyarrow
 
     titles = ["" if name is None else str(name).strip() for name in names]

@@ -1,4 +1,4 @@
-"""Tables in parquet: a file, or the files of a folder one after the other. Row groups are read as a whole."""
+"""Tables in parquet: a file, or the files of a folder in order. Row groups are read as a whole."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from shade.data.samples import ReadOptions, Samples, enumerate_names
 from shade.data.tables import RawTable, samples_of_table, values_of
 
 HEAD_ROWS = 10_000
-BYTES_A_CELL = 48  # of a table that is read as a whole, and as a matrix
+BYTES_A_CELL = 48  # of a table that is read as a whole, and of its matrix
 
 
 def read_parquet(path: Path, options: ReadOptions) -> Samples:
-    """Choose columns by the first rows; all rows of the features are yet to be read.
+    """Choose columns from the first rows. The rows of the features are read later.
 
     A table with columns to encode is read as a whole.
     """
@@ -48,13 +48,13 @@ def read_parquet(path: Path, options: ReadOptions) -> Samples:
 
 
 def open_parquet(path: Path) -> RowSource:
-    """All columns, which must be numbers."""
+    """Open a parquet file or folder with all columns, which must be numbers."""
     source = ParquetFiles(path)
     return source.choose(source.all_names)
 
 
 class ParquetFiles(RowSource):
-    """Files with the same columns, of which `choose` says which are the features; `all_names` are all columns."""
+    """Files with the same columns. `all_names` are all columns; `choose` selects the features."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -86,7 +86,7 @@ class ParquetFiles(RowSource):
         return int(self._starts[-1])
 
     def has_text(self, options: ReadOptions) -> bool:
-        """Whether columns to cluster by are not of numbers, or a model knows them as such."""
+        """Return whether columns to cluster by are no numbers, or a model encodes them."""
         left_out = {options.label, options.id, *options.drop}
         wanted = self.all_names if options.columns is None else options.columns
         if options.table is not None and options.table.columns:
@@ -96,7 +96,7 @@ class ParquetFiles(RowSource):
         return bool(options.categories) or any(name in self._text for name in wanted if name not in left_out)
 
     def choose(self, names: Sequence[str]) -> ParquetFiles:
-        """Take these columns as the features, in the smallest type that holds them in all files."""
+        """Select the features, in the smallest type that fits all files."""
         text = [name for name in names if name in self._text]
         if text:
             raise DataError(
@@ -109,7 +109,7 @@ class ParquetFiles(RowSource):
         return self
 
     def read(self, start: int, stop: int) -> AnyArray:
-        """Read the row groups that hold the rows."""
+        """Read the row groups of the rows."""
         starts = self._starts
         first = int(np.searchsorted(starts, start, side="right")) - 1
         last = int(np.searchsorted(starts, stop, side="left"))
@@ -120,7 +120,7 @@ class ParquetFiles(RowSource):
         return rows
 
     def read_columns(self, names: Sequence[str]) -> Any:
-        """Columns of all rows as a pyarrow table."""
+        """Read columns of all rows as a pyarrow table."""
         import pyarrow
 
         tables = [self._read(file, lambda opened: opened.read(columns=names)) for file in self._files]
@@ -129,7 +129,7 @@ class ParquetFiles(RowSource):
             return pyarrow.concat_tables(tables, promote_options="permissive")
 
     def head(self, rows: int) -> Any:
-        """All columns of the first rows, of the first row group at most, as a pyarrow table."""
+        """Read all columns of the first rows, at most those of the first row group, as a pyarrow table."""
         import pyarrow
 
         if not self._groups:
@@ -137,23 +137,23 @@ class ParquetFiles(RowSource):
         file, group = self._groups[0]
 
         def read(opened: Any) -> Any:
-            # One after the other, for a page of each of many columns may be more than there is memory.
+            # One column after the other: a page of each of many columns may not fit into memory.
             columns = [next(opened.iter_batches(rows, row_groups=[group], columns=[name])) for name in self.all_names]
             return pyarrow.Table.from_arrays([column.column(0) for column in columns], names=self.all_names)
 
         return self._read(file, read)
 
     def place(self, row: int) -> str:
-        """The file of a row, and its number in it."""
+        """Return row number, file, and row number in the file."""
         group = int(np.searchsorted(self._starts, row, side="right")) - 1
         file = self._groups[group][0]
         first = next(start for (other, _), start in zip(self._groups, self._starts, strict=False) if other == file)
         return f"row {row} (row {row - int(first)} of {file.name})"
 
     def _read_group(self, group: int) -> AnyArray:
-        """A row group as a matrix; the latest is kept, for slices often end within one."""
+        """Return a row group as a matrix. The last one is kept, since slices often end within a group."""
         if self._latest is None or self._latest[0] != group:
-            self._latest = None  # two groups at once may be more than there is memory
+            self._latest = None  # two groups together may not fit into memory
             file, number = self._groups[group]
             names = self.names or []
             table = self._read(file, lambda opened: opened.read_row_group(number, columns=names, use_threads=False))
@@ -185,7 +185,7 @@ class ParquetFiles(RowSource):
         )
 
     def _note_kinds(self, file: Path, metadata: Any, schema: Any) -> None:
-        """Note the type that each column is read as: whole numbers with empty cells become floats."""
+        """Store the type of each column: integers with empty cells become floats."""
         from pyarrow import types
 
         places = {metadata.schema.column(index).path: index for index in range(metadata.num_columns)}
@@ -203,6 +203,6 @@ class ParquetFiles(RowSource):
 
 
 def _is_full(metadata: Any, column: int) -> bool:
-    """Whether a column is known to have no empty cell."""
+    """Return whether statistics prove that a column has no empty cells."""
     groups = (metadata.row_group(group).column(column) for group in range(metadata.num_row_groups))
     return all(group.is_stats_set and group.statistics.null_count == 0 for group in groups)

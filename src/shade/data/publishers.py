@@ -1,4 +1,4 @@
-"""From the files of the publishers to the arrays of the cache."""
+"""Conversion of the publishers' files to the arrays of the cache."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from shade.data.datasets import DatasetError, hash_arrays
 from shade.data.download import download_file
 
 Arrays = tuple[AnyArray, AnyArray]
-Files = dict[str, bytes]  # path in an archive, or name, and content
+Files = dict[str, bytes]  # path in an archive, or file name, and content
 
 WEIZMANN_ACTIONS = ("walk", "run", "jump", "side", "bend", "wave1", "wave2", "pjump", "jack", "skip")
 WEIZMANN_PERSONS = ("daria", "denis", "eli", "ido", "ira", "lena", "lyova", "moshe", "shahar")
 KECK_SIZE = (200, 200)
-KECK_GESTURES = 15  # 14, and none
+KECK_GESTURES = 15  # 14 gestures, and none
 
 
 def fetch_dataset(info: DatasetInfo, path: Path) -> None:
-    """Fetch the files of a dataset, convert them, and store the arrays at `path`, all or nothing."""
+    """Fetch the files of a dataset, convert them, and store all arrays at `path`, or nothing."""
     if not info.files:
         raise DatasetError(
             f"The dataset {info.name!r} ({info.note}) is not published in this form and cannot be fetched. Put "
@@ -59,33 +59,33 @@ def fetch_dataset(info: DatasetInfo, path: Path) -> None:
 
 
 def read_densired(sources: list[Path]) -> Arrays:
-    """One matrix, the labels in its last column."""
+    """One matrix with the labels in its last column."""
     table = np.load(sources[0], allow_pickle=False)
     return table[:, :-1].astype(np.float32), table[:, -1]
 
 
 def read_letter(sources: list[Path]) -> Arrays:
-    """Lines of a letter and sixteen integers."""
+    """Lines with a letter and sixteen integers."""
     text = _find(_unpack(sources[0]), r"letter-recognition\.data$").decode()
     cells = [line.split(",") for line in text.split()]
     return np.array([row[1:] for row in cells], np.uint8), np.array([ord(row[0]) - ord("A") for row in cells])
 
 
 def read_htru2(sources: list[Path]) -> Arrays:
-    """Eight numbers and a class a line."""
+    """Eight numbers and a class per line."""
     table = _read_table(_find(_unpack(sources[0]), r"HTRU_2\.csv$"), ",")
     return table[:, :-1].astype(np.float32), table[:, -1]
 
 
 def read_digits(sources: list[Path]) -> Arrays:
-    """Training rows, then test rows, the class last."""
+    """Training rows, then test rows, with the class in the last column."""
     files = _unpack(sources[0])
     table = np.concatenate([_read_table(_find(files, rf"digits\.{part}$"), ",") for part in ("tra", "tes")])
     return table[:, :-1].astype(np.uint8), table[:, -1]
 
 
 def read_har(sources: list[Path]) -> Arrays:
-    """Training rows, then test rows; features and classes in files of their own."""
+    """Training rows, then test rows; features and classes are in separate files."""
     files = _unpack(sources[0])
     X, y = (
         np.concatenate([_read_table(_find(files, rf"(^|/){part}/{kind}_{part}\.txt$")) for part in ("train", "test")])
@@ -107,7 +107,7 @@ def read_mice(sources: list[Path]) -> Arrays:
 
 
 def read_tcga(sources: list[Path]) -> Arrays:
-    """Genes a column, cancers in a file of their own; genes that are the same in all samples are dropped."""
+    """One column per gene; cancers are in a separate file. Genes with the same value in all samples are dropped."""
     files = _unpack(sources[0])
     lines = _find(files, r"(^|/)data\.csv$").decode().splitlines()[1:]
     X = np.array([line.split(",")[1:] for line in lines], np.float64)
@@ -116,19 +116,19 @@ def read_tcga(sources: list[Path]) -> Arrays:
 
 
 def read_usps(sources: list[Path]) -> Arrays:
-    """Lines of a digit and 256 grey values in [−1, 1], which are mapped to [0, 1]."""
+    """Lines with a digit and 256 grey values in [−1, 1], which are mapped to [0, 1]."""
     table = np.concatenate([_read_table(gzip.decompress(path.read_bytes())) for path in sources])
     return ((table[:, 1:] + 1.0) / 2.0).astype(np.float32), table[:, 0]
 
 
 def read_idx(sources: list[Path]) -> Arrays:
-    """Images and labels of training and test in the format of MNIST."""
+    """Images and labels of training and test data in the format of MNIST."""
     images, labels, test_images, test_labels = (_read_idx(gzip.decompress(path.read_bytes())) for path in sources)
     return np.concatenate([images, test_images]), np.concatenate([labels, test_labels])
 
 
 def read_coil(sources: list[Path]) -> Arrays:
-    """Pictures by object, then by pose, which is a number or an angle."""
+    """Images by object, then by pose, which is a number or an angle."""
     found = [(re.search(r"obj(\d+)__(\d+)\.png$", name), content) for name, content in _unpack(sources[0]).items()]
     pictures = {(int(match[1]), int(match[2])): content for match, content in found if match}
     views = sorted(pictures)
@@ -136,7 +136,7 @@ def read_coil(sources: list[Path]) -> Arrays:
 
 
 def read_cmu_faces(sources: list[Path]) -> Arrays:
-    """Quarter-size pictures by file name; the class is the person."""
+    """Quarter-size images by file name; the class is the person."""
     files = _unpack(sources[0])
     names = sorted((name for name in files if name.endswith("_4.pgm")), key=lambda name: Path(name).name)
     persons = [Path(name).name.split("_")[0] for name in names]
@@ -159,7 +159,7 @@ def read_weizmann(sources: list[Path]) -> Arrays:
 
 
 def read_keck(sources: list[Path]) -> Arrays:
-    """All frames of all videos, 200 × 200 × 3; the class is the pair of person and gesture, none being a gesture."""
+    """All frames of all videos, 200 × 200 × 3; the class is the pair of person and gesture, or of person and none."""
     archive, sequences = sources
     ranges = _read_sequences(sequences.read_text())
     frames, labels = [], []
@@ -177,7 +177,7 @@ def read_keck(sources: list[Path]) -> Arrays:
 
 
 def read_frames(content: bytes, size: tuple[int, int] | None = None) -> Iterator[AnyArray]:
-    """Frames of a video as height × width × 3 arrays, reduced to (height, width) by averaging if given."""
+    """Yield frames of a video as height × width × 3 arrays, averaged down to (height, width) if given."""
     av = need("av", "paper", "Reading videos")
     with av.open(io.BytesIO(content), "r") as video:
         for frame in video.decode(video=0):
@@ -187,7 +187,7 @@ def read_frames(content: bytes, size: tuple[int, int] | None = None) -> Iterator
 
 
 def _read_sequences(text: str) -> dict[tuple[str, int, int], list[tuple[int, int]]]:
-    """Which frames of which video show its gesture: "person 1_gesture2 ... frames 10-40, 60-90" a line."""
+    """Return the frames with the gesture for each video, from lines "person 1_gesture2 ... frames 10-40, 60-90"."""
     ranges, part = {}, "training"
     for line in text.splitlines():
         if line.lower().startswith("testing set"):
@@ -215,7 +215,7 @@ def _read_image(content: bytes) -> AnyArray:
 
 
 def _unpack(*paths: Path) -> Files:
-    """All files of archives, those of archives inside them included."""
+    """Return all files of archives, including those of nested archives."""
     return {name: content for path in paths for name, content in _members(path.name, path.read_bytes())}
 
 
@@ -244,7 +244,7 @@ def _find(files: Files, pattern: str) -> bytes:
     )
 
 
-#: Readers by the name that the table of datasets gives.
+#: Readers by their name in the table of datasets.
 READERS: dict[str, Callable[[list[Path]], Any]] = {
     reader.__name__: reader
     for reader in (

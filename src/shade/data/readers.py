@@ -1,4 +1,4 @@
-"""From a file, a folder or standard input to samples: the table of formats, and how a format is recognised."""
+"""From a file, a folder or standard input to samples: the table of formats, and their recognition."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ ZARR_FILES = (".zarray", ".zgroup", "zarr.json")
 class Format:
     """A row of the table of formats."""
 
-    name: str  # of a file, in messages
-    endings: Collection[str]  # of the names of such files
-    inside: Collection[str]  # endings of the files in a folder that is read as one set of samples
+    name: str  # in messages
+    endings: Collection[str]  # of file names
+    inside: Collection[str]  # of the files in a folder that is read as one set of samples
     contents: str  # of such a folder, in messages
-    package: str  # that reads the format
-    extra: str  # of shade that installs the package
+    package: str  # package that reads the format
+    extra: str  # extra of shade that installs the package
     read: Callable[[Path, ReadOptions], Samples | RawTable]
     open: Callable[[Path], RowSource] | None  # rows that are read when they are used; None if only as a whole
 
 
 def _packed(*endings: str) -> list[str]:
-    """Endings of text files, as they are and compressed."""
+    """Return endings of text files, compressed or not."""
     return [ending + packed for ending in endings for packed in ("", *PACKED, ".zip")]
 
 
@@ -178,10 +178,10 @@ def read_samples(
 
 
 def _read_files(paths: Sequence[Path], options: ReadOptions) -> Samples:
-    """One file or folder, or the rows of several tables."""
+    """Read one file or folder, or the rows of several tables."""
     tables: dict[str, RawTable] = {}
     for path, found in [(path, _format_of(path)) for path in paths]:
-        if found.open is None and found.read is not read_text:  # which knows how much more than its size a table takes
+        if found.open is None and found.read is not read_text:  # read_text knows better how much memory a table takes
             size = sum(file.stat().st_size for file in ([path] if path.is_file() else files_in(path)))
             check_room(size, options.memory, f"Reading {path}", "Give more: it can only be read as a whole.")
         read = found.read(path, options)
@@ -197,7 +197,7 @@ def _read_files(paths: Sequence[Path], options: ReadOptions) -> Samples:
 
 
 def _find_files(path: str | PathLike[str] | Sequence[str | PathLike[str]]) -> list[Path]:
-    """The files that are meant, those of a pattern in the order of their names."""
+    """Return the files, with those of a pattern sorted by name."""
     given = [path] if isinstance(path, str | PathLike) else list(path)
     if not given or not all(map(str, given)):
         raise DataError("There is no file to read: its name is empty.")
@@ -211,7 +211,7 @@ def _find_files(path: str | PathLike[str] | Sequence[str | PathLike[str]]) -> li
 
 
 def as_source(X: Any) -> RowSource | None:
-    """The source that X is or names, or None if X is data in memory."""
+    """Return X as a source, or opened from a path, or None if X is data in memory."""
     if isinstance(X, RowSource):
         return X
     if isinstance(X, str | PathLike):
@@ -226,7 +226,7 @@ def as_source(X: Any) -> RowSource | None:
 
 
 def open_source(path: Path) -> RowSource:
-    """Open a file or folder of which rows can be read when they are used."""
+    """Open a file or folder whose rows can be read when they are used."""
     found = _format_of(path)
     if found.open is None:
         able = (other for other in FORMATS if other.open is not None)
@@ -235,14 +235,14 @@ def open_source(path: Path) -> RowSource:
 
 
 def list_formats(formats: Iterable[Format] = FORMATS) -> str:
-    """The formats, as messages list them."""
+    """Return the list of formats for messages."""
     chosen = list(formats)
     *folders, last = (found.contents for found in chosen if found.contents)
     return f"{', '.join(found.name for found in chosen)}, or a folder of {', '.join(folders)} or {last}"
 
 
 def _format_of(path: Path) -> Format:
-    """The format of a path, whose package must be installed."""
+    """Return the format of a path; raise an error if its package is not installed."""
     if path == STANDARD_INPUT:
         found = FORMATS[0]
     elif not path.exists():
@@ -276,7 +276,7 @@ def _format_of_file(path: Path) -> Format:
 
 def _format_of_folder(path: Path) -> Format:
     names = [file.name.lower() for file in files_in(path)]
-    names += [name for name in ZARR_FILES if (path / name).exists()]  # some of them are hidden
+    names += [name for name in ZARR_FILES if (path / name).exists()]  # some of these files are hidden
     found = [kind for kind in FORMATS if any(name.endswith(tuple(kind.inside)) for name in names)]
     if not found:
         raise DataError(f"The folder {path} holds no data in a known format: {list_formats()}.")

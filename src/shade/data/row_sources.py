@@ -1,7 +1,7 @@
 """Rows that are read when they are used.
 
-A source looks like a matrix of which slices of rows can be taken. Code that goes over data in slices takes a source as
-it takes an ndarray.
+A source behaves like a matrix that can be sliced by rows. Code that processes data in slices accepts a source in place
+of an ndarray.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ import numpy as np
 from shade._base.arrays import AnyArray, IntArray, row_slices
 from shade._base.errors import DataError, told_as
 
-SAMPLE_ROWS = 64  # of a memmap that are compared with the file
+SAMPLE_ROWS = 64  # of a memmap, compared with the file
 
 
 class RowSource(ABC):
-    """Base of sources.
+    """Base class of sources.
 
-    `boundaries` are the rows at which parts that can only be read as a whole begin and end, from 0 to the number of
-    rows; None if any slice is read as cheaply as another.
+    Some formats have parts that can only be read as a whole. `boundaries` are the rows at which these parts begin and
+    end, from 0 to the number of rows. It is None if all slices take the same time per row.
     """
 
     shape: tuple[int, int]
-    sample_shape: tuple[int, ...]  # of one sample before it was laid out as a row
+    sample_shape: tuple[int, ...]  # shape of a sample before it was flattened to a row
     dtype: np.dtype[Any]
     names: list[str] | None = None  # of the columns
     boundaries: IntArray | None = None
@@ -42,12 +42,12 @@ class RowSource(ABC):
 
     @property
     def ndim(self) -> int:
-        """Axes of the data before samples were laid out as rows."""
+        """Number of axes before samples were flattened to rows."""
         return 1 + len(self.sample_shape)
 
     @property
     def nbytes(self) -> int:
-        """Memory that all rows take."""
+        """Memory of all rows, in bytes."""
         return self.dtype.itemsize * math.prod(self.shape)
 
     def __getitem__(self, rows: slice) -> AnyArray:
@@ -58,10 +58,10 @@ class RowSource(ABC):
 
     @abstractmethod
     def read(self, start: int, stop: int) -> AnyArray:
-        """Some consecutive rows as a matrix."""
+        """Return consecutive rows as a matrix."""
 
     def place(self, row: int) -> str:
-        """Where a row is, for messages."""
+        """Return the place of a row, for messages."""
         return f"row {row}"
 
     def _set_shape(self, shape: Sequence[int], dtype: np.dtype[Any], what: str) -> None:
@@ -75,33 +75,33 @@ class RowSource(ABC):
 
 
 class Stamps:
-    """Files that must stay as they were when reading began: else the rows would be a mixture of old and new ones."""
+    """Detects files that change while they are read: the rows would be a mixture of old and new ones."""
 
     def __init__(self) -> None:
-        self._first: dict[Path, tuple[int, int]] = {}  # size and time of change
+        self._first: dict[Path, tuple[int, int]] = {}  # size and time of the last change
 
     def check(self, file: Path) -> None:
-        """Refuse a file that was changed after the first check. Call it after reading, as well as before."""
+        """Raise an error if a file was changed after the first check. Call it before and after reading."""
         try:
             status = file.stat()
             stamp = (status.st_size, status.st_mtime_ns)
-        except OSError:  # where there is none, reading tells what that means
+        except OSError:  # the file is missing: reading it raises the error
             stamp = (-1, -1)
         if self._first.setdefault(file, stamp) != stamp:
             raise DataError(f"{file} was changed while it was read: start again.")
 
 
 class FileRows(RowSource):
-    """Rows one after the other in a file, read piece by piece: unlike a memmap it survives a file that is cut short."""
+    """Rows stored one after the other in a file. Unlike a memmap, reading survives a file that is cut short."""
 
     def __init__(self, path: Path, shape: Sequence[int], dtype: np.dtype[Any], offset: int) -> None:
         self._path, self._offset, self._stamps = path, offset, Stamps()
         self._stamps.check(path)
         self._set_shape(shape, dtype, str(path))
-        self.read(len(self) - 1, len(self))  # the file is as long as it should be
+        self.read(len(self) - 1, len(self))  # fails if the file is too short
 
     def read(self, start: int, stop: int) -> AnyArray:
-        """Read bytes."""
+        """Read the bytes of the rows."""
         columns = self.shape[1]
         with told_as(DataError, f"{self._path} cannot be read", OSError), self._path.open("rb") as file:
             file.seek(self._offset + start * columns * self.dtype.itemsize)
@@ -115,7 +115,7 @@ class FileRows(RowSource):
 
 
 def open_memmap(array: np.memmap[Any, Any]) -> RowSource:
-    """The rows of a memmap, from its file where that is possible: a file that is cut short would end the process."""
+    """Return the rows of a memmap, from its file if possible: if that file is cut short, a memmap ends the process."""
     what = f"The memmap of {array.filename}"
     mapped = getattr(array, "_mmap", None)
     if array.filename is None or mapped is None or array.mode == "c" or not array.flags.c_contiguous or not array.size:
@@ -131,7 +131,7 @@ def open_memmap(array: np.memmap[Any, Any]) -> RowSource:
         if Path(array.filename).exists():
             raise
         same = False
-    return source if same else ArraySource(array, what)  # another file has the name now
+    return source if same else ArraySource(array, what)  # the file name now belongs to another file
 
 
 class ArraySource(RowSource):
@@ -146,7 +146,7 @@ class ArraySource(RowSource):
             self.boundaries = np.append(np.arange(0, len(self), chunks[0]), len(self))
 
     def read(self, start: int, stop: int) -> AnyArray:
-        """Slice the array, and see that it is still the one it was: what is gone may have been read as zeros."""
+        """Slice the array, and check that it has not changed: deleted parts may have been read as zeros."""
         expected, files = (len(self), *self.sample_shape), _files_of(self._array, start, stop)
         for file in files:
             self._stamps.check(file)
@@ -166,7 +166,7 @@ class ArraySource(RowSource):
 
 
 def _files_of(array: Any, start: int, stop: int) -> list[Path]:
-    """The files that hold some rows of an array, where it knows them: of a zarr array those of its chunks."""
+    """Return the files that hold some rows of an array, if known: for a zarr array, those of its chunks."""
     store = getattr(array, "store", None)
     if root := getattr(store, "root", None):
         first, *others = array.shards or array.chunks
@@ -179,7 +179,7 @@ def _files_of(array: Any, start: int, stop: int) -> list[Path]:
 
 
 def _current_shape(array: Any) -> tuple[int, ...]:
-    """The shape as it is now; a zarr array that is open remembers the one it had when it was opened."""
+    """Return the current shape. An open zarr array only has the shape from when it was opened."""
     if type(array).__module__.startswith("zarr"):
         import zarr
 
@@ -188,7 +188,7 @@ def _current_shape(array: Any) -> tuple[int, ...]:
 
 
 def fingerprint(X: AnyArray) -> dict[str, Any]:
-    """What tells two sets of data apart: shape, type and digest of all values, read in slices."""
+    """Return what identifies data: shape, type and digest of all values, read in slices."""
     digest = hashlib.sha256()
     for rows in row_slices(X):
         digest.update(np.ascontiguousarray(X[rows]).data)

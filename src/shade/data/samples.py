@@ -1,4 +1,4 @@
-"""Data as it was read from somewhere: rows, what they are called, and what was done to them."""
+"""Data after reading: rows, their names, and notes on what was done to them."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ class Samples:
     Attributes
     ----------
     rows : ndarray
-        One row a sample: n × features, or images of n × height × width or n × channels × height × width. Where memory
-        is short, a matrix that is read as slices of it are taken.
+        One row per sample: n × features, or images of n × height × width or n × channels × height × width. If memory is
+        short, a matrix whose rows are read when slices are taken.
     kind : {"table", "images", "frames"}
     source : str
         Where the rows came from.
     ids : ndarray of shape (n_samples,)
-        What each row is called; the number of the row where nothing says otherwise.
+        Names of the rows; row numbers if there are none.
     feature_names : tuple of str, optional
     labels : ndarray of shape (n_samples,), optional
         Known groups, never used for training.
     notes : tuple of str
-        What was done on the way, one sentence each.
+        What was done while reading, one sentence each.
     encoding : TableEncoding, optional
-        How the columns of a table became features, and missing values were filled: a model reads other tables alike.
+        How table columns were encoded and missing values filled. A model reads other tables in the same way.
     """
 
     rows: Any
@@ -57,32 +57,32 @@ class Samples:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Number of samples, and the shape of one."""
+        """Number of samples, then the shape of one."""
         return (len(self.rows), *getattr(self.rows, "sample_shape", self.rows.shape[1:]))
 
     @property
     def in_memory(self) -> bool:
-        """Whether the rows are an array, not what is read when it is used."""
+        """Whether the rows are an array in memory."""
         return isinstance(self.rows, np.ndarray)
 
     def load(self) -> Samples:
-        """The same with all rows in memory."""
+        """Return the samples with all rows in memory."""
         return self if self.in_memory else replace(self, rows=self.rows[:].reshape(self.shape))
 
     def to_features(self) -> Any:
-        """What an estimator takes: a DataFrame where columns have names, else the rows as they are."""
+        """Return the input for an estimator: a DataFrame if columns have names, else the rows."""
         if self.feature_names is None or not self.in_memory:
             return self.rows
         pandas = need("pandas", "io", "Keeping the names of columns")
         return pandas.DataFrame(self.rows, columns=list(self.feature_names), copy=False)
 
     def keep_rows(self, kept: BoolArray) -> Samples:
-        """Only some of the rows."""
+        """Return only some of the rows."""
         labels = None if self.labels is None else self.labels[kept]
         return replace(self, rows=self.rows[kept], ids=self.ids[kept], labels=labels)
 
     def with_note(self, note: str) -> Samples:
-        """The same with one more note."""
+        """Return the samples with one more note."""
         return replace(self, notes=(*self.notes, note))
 
 
@@ -125,11 +125,11 @@ class ReadOptions:
 
 
 def counted(number: int, noun: str) -> str:
-    """A number of things, in words."""
+    """Return a number with its noun, in the plural if needed."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def enumerate_names(names: list[str], most: int = 8) -> str:
-    """Names in quotes, the first few of many."""
+    """Return names in quotes; if there are many, the first few."""
     shown = ", ".join(repr(name) for name in names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

@@ -1,4 +1,4 @@
-"""Standardisation in slices, so that the data is never held twice in double precision."""
+"""Standardisation in slices, so that the data is never copied as a whole in double precision."""
 
 from __future__ import annotations
 
@@ -11,28 +11,29 @@ import numpy as np
 
 from shade._base.arrays import AnyArray, FloatArray, IntArray, SingleArray, row_slices
 
-SLICE_ENTRIES = 1 << 22  # sums are taken over; another number rounds them otherwise
-PIECE_ENTRIES = 1 << 20  # handled at a time where nothing is summed up: little memory, and quick in the cache
-FEWEST_PIXELS = 64  # of a row that may be an image
-LONELY_SHARE, LONELY_ROWS = 0.5, 50  # of the variance of a column that one row holds, of at least so many
-SAME_LENGTH = 1e-3  # relative: rows that were scaled to one length, and rounded
-FAR = 1e130  # squares of such deviations, and of one over it, are numbers, and so are sums of many
-LEAST_DEVIATION = 1e-6  # of rows that are not standardised: networks compute in single precision
-PILED_SHARE = 1 / 3  # of the pixels that are black in some images and white in others; corners hardly ever are
+SLICE_ENTRIES = 1 << 22  # per partial sum; another number would change the rounding
+PIECE_ENTRIES = 1 << 20  # at a time if nothing is summed: little memory, and fast in the cache
+FEWEST_PIXELS = 64  # columns: fewer are no image
+LONELY_SHARE, LONELY_ROWS = 0.5, 50  # fraction of a column's variance in one row, in data of at least so many rows
+SAME_LENGTH = 1e-3  # relative tolerance: rows that were scaled to one length, and rounded
+FAR = 1e130  # squares of such deviations and of their inverses are finite, and so are sums of many
+LEAST_DEVIATION = 1e-6  # of data without standardisation: networks compute in single precision
+PILED_SHARE = 1 / 3  # fraction of pixels that are black in some images and white in others; corners hardly ever are
 
 
 def choose_standardization(standardize: str | bool, rows: Any, sample_shape: tuple[int, ...]) -> str | bool:
-    """What "auto" is for these rows, of samples with this shape: "global" for one unit, else "feature"."""
+    """Return the meaning of "auto" for rows of samples with this shape: "global" for one unit, else "feature"."""
     if standardize != "auto":
         return standardize
     return "global" if len(sample_shape) > 1 or _share_a_unit(rows) else "feature"
 
 
 def _share_a_unit(rows: Any) -> bool:
-    """Whether many columns have one unit: bytes, values that pile up at both ends of one range, or rows of one length.
+    """Return whether many columns have one unit: bytes, values that pile up at both ends of one range, or TF-IDF.
 
-    The first two are pixels: a column that was scaled to a range has one row at each end, as a rule, and others in
-    between. The last, if most of their values are zero, are TF-IDF: the scale of a column says how much a word counts.
+    The first two are pixels. A column that was scaled to a range usually has one row at each end, and the others
+    between. TF-IDF has rows of one length, and most values are zero. There, the scale of a column is the importance of
+    a word.
     """
     columns = rows.shape[1]
     if columns < FEWEST_PIXELS:
@@ -41,31 +42,44 @@ def _share_a_unit(rows: Any) -> bool:
         return True
     low, at_low = np.full(columns, np.inf), np.zeros(columns, np.int64)
     high, at_high = np.full(columns, -np.inf), np.zeros(columns, np.int64)
-    shortest, longest, zeros = np.inf, 0.0, 0
+    zeros = 0
     for part in _parts(rows, PIECE_ENTRIES):
-        with np.errstate(over="ignore"):
-            lengths = np.linalg.norm(part, axis=1)
         zeros += part.size - int(np.count_nonzero(part))
-        lengths = lengths[lengths > 0]  # a text without any known word has no length
-        shortest, longest = min(shortest, lengths.min(initial=np.inf)), max(longest, lengths.max(initial=0.0))
         low, at_low = _join_ends(low, at_low, part, np.minimum)
         high, at_high = _join_ends(high, at_high, part, np.maximum)
     piled = (low == low.min()) & (at_low > 1) & (high == high.max()) & (at_high > 1)
-    sparse = 2 * zeros > len(rows) * columns and 0 < longest <= min((1 + SAME_LENGTH) * shortest, FAR)
-    return bool(np.mean(piled) > PILED_SHARE or sparse)
+    mostly_zero = 2 * zeros > len(rows) * columns
+    return bool(np.mean(piled) > PILED_SHARE or (mostly_zero and have_one_length(rows)))
+
+
+def have_one_length(rows: Any) -> bool:
+    """Whether all rows have the same length, as TF-IDF, text embeddings and normalised series have.
+
+    Such rows are directions: what matters is the angle between them. Rows of zeros, such as a text without any known
+    word, are left out.
+    """
+    shortest, longest = np.inf, 0.0
+    for part in _parts(rows, PIECE_ENTRIES):
+        with np.errstate(over="ignore"):
+            lengths = np.linalg.norm(part, axis=1)
+        lengths = lengths[lengths > 0]
+        shortest, longest = min(shortest, lengths.min(initial=np.inf)), max(longest, lengths.max(initial=0.0))
+        if longest > min((1.0 + SAME_LENGTH) * shortest, FAR):
+            return False
+    return longest > 0.0
 
 
 def _join_ends(end: FloatArray, count: IntArray, part: FloatArray, farther: np.ufunc) -> tuple[FloatArray, IntArray]:
-    """The ends of the columns, and how many rows are there, when a part is added."""
+    """Return the ends of the columns, and how many rows have these values, after adding a part."""
     joined = farther(end, farther.reduce(part, axis=0))
     return joined, np.where(joined == end, count, 0) + (part == joined).sum(axis=0)
 
 
 @dataclass(frozen=True)
 class Standardizer:
-    """Shift and scale of the columns; one entry each, or a single one for all columns.
+    """Shift and scale of the columns: one entry per column, or a single one for all columns.
 
-    `lonely` are the columns in which one row holds more than half of the variance, so that all others look alike.
+    `lonely` are the columns in which one row has more than half of the variance, so that all other rows look alike.
     """
 
     mean: FloatArray
@@ -76,23 +90,23 @@ class Standardizer:
     def fit(
         cls, X: AnyArray, standardize: str | bool, *, unit_free: bool = False, one_hot: bool = False
     ) -> Standardizer:
-        """Learn means and deviations a column ("feature"), over all entries ("global"), or none (False).
+        """Compute means and deviations per column ("feature"), over all entries ("global"), or none (False).
 
-        Where none is wanted but the result must not depend on the unit of the data, all entries are divided by the
-        root of the mean variance of a column. With `one_hot`, columns that encode one category have one deviation, so
-        that together they weigh like one column of numbers.
+        With False and `unit_free`, all entries are divided by the root of the mean variance of a column, so that the
+        result does not depend on the unit of the data. With `one_hot`, the columns of one category have one deviation,
+        so that together they weigh like one column of numbers.
         """
         axis = None if standardize == "global" else 0
         mean, scale, share, largest = _moments(X, axis, np.zeros(X.shape[1] if axis == 0 else 1, np.int64))
         if not np.all((scale > 1.0 / FAR) & (scale < FAR) | (scale == 0) & ((largest == 0) | (largest > 1.0 / FAR))):
-            # In units that are powers of two nothing is rounded otherwise, and no square is too large or too small.
+            # Units that are powers of two do not change the rounding, and keep squares in the range of floats.
             mean, scale, share, _ = _moments(X, axis, np.frexp(largest)[1].astype(np.int64))
         if not np.all(np.isfinite(scale)) or largest.max() > np.finfo(np.float64).max / 4:
             raise ValueError(
                 "The data has values too large to be standardised: their range exceeds that of double precision. "
                 "Divide the data by a constant first."
             )
-        # A deviation that is only the rounding of a constant column's mean is none.
+        # A deviation that is only the rounding error of a constant column's mean is zero.
         constant = scale <= 10 * np.finfo(np.float64).eps * np.abs(mean)
         if standardize is False:
             deviations = np.where(constant, 0.0, scale)
@@ -113,7 +127,7 @@ class Standardizer:
         return cls(mean, np.where(constant, 1.0, scale), np.flatnonzero(lonely))
 
     def apply(self, X: AnyArray) -> SingleArray:
-        """Standardise rows; each entry is computed in double precision and rounded once."""
+        """Standardise rows. Each entry is computed in double precision and rounded once."""
         result = np.empty(X.shape, np.float32)
         for rows in row_slices(X, PIECE_ENTRIES):
             with np.errstate(over="ignore"):
@@ -128,12 +142,12 @@ class Standardizer:
         return result
 
     def undo(self, X: AnyArray) -> FloatArray:
-        """Bring standardised rows back to the unit of the data."""
+        """Convert standardised rows back to the unit of the data."""
         return np.asarray(X, np.float64) * self.scale + self.mean
 
 
 def find_one_hot(X: AnyArray) -> list[tuple[int, int]]:
-    """Ranges of columns that encode one category: all 0 but one, which is 1, in every row."""
+    """Return ranges of columns that encode one category: in every row, one of them is 1 and the others are 0."""
     n, columns = X.shape
     binary, counts = np.ones(columns, np.bool_), np.zeros(columns)
     for part in _parts(X):
@@ -161,9 +175,9 @@ def find_one_hot(X: AnyArray) -> list[tuple[int, int]]:
 
 
 def _moments(X: AnyArray, axis: int | None, exponents: IntArray) -> tuple[FloatArray, ...]:
-    """Mean, deviation, the share of its squares that one entry has, and the largest magnitude: by column, or of all.
+    """Return mean, deviation, largest fraction of squares in one entry, and largest magnitude, by column or of all.
 
-    Squares are of multiples of two to the power of the exponents.
+    Squares are computed in units of two to the power of the exponents.
     """
     count = len(X) if axis == 0 else len(X) * X.shape[1]
     total, magnitude, squares, largest = (np.zeros(len(exponents)) for _ in range(4))
@@ -181,10 +195,10 @@ def _moments(X: AnyArray, axis: int | None, exponents: IntArray) -> tuple[FloatA
 
 
 def _in_units(part: FloatArray, exponents: IntArray) -> FloatArray:
-    """Multiples of powers of two; plain values need no copy."""
+    """Return values in units of powers of two; without exponents, no copy is made."""
     return np.ldexp(part, -exponents) if exponents.any() else part
 
 
 def _parts(X: AnyArray, entries: int | None = None) -> Iterator[FloatArray]:
-    """The rows in slices of double precision."""
+    """Yield the rows in slices, in double precision."""
     return (np.asarray(X[rows], np.float64) for rows in row_slices(X, entries or SLICE_ENTRIES))

@@ -1,4 +1,4 @@
-"""Tables of categories, dates and missing values as numbers, in a scikit-learn pipeline."""
+"""Encoding of categories, dates and missing values in tables, for scikit-learn pipelines."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ SOURCE = "The table"
 class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Encode the columns of a DataFrame as numbers, as `shade fit` does with a file.
 
-    Columns of text with at most 20 different values become a column of 0 and 1 for each value, truth values 0 and 1,
-    and dates days since 1970. Columns that number or name the rows are left out. A value that was not in the
-    table of `fit` belongs to none of its categories, with a warning.
+    Columns of text with at most 20 different values become a column of 0 and 1 per value, truth values become 0 and 1,
+    and dates become days since 1970. Columns that number or name the rows are left out. For a value that was not in the
+    table of `fit`, there is a warning, and the row is in none of the categories.
 
     Parameters
     ----------
     categories : collection of str, default=()
-        Columns to encode as categories in any case: numbers that are codes, or text with more values.
+        Columns that are always encoded as categories: numbers that are codes, or text with more values.
     drop : collection of str, default=()
         Columns to leave out.
     keep : collection of str, default=()
         Columns to keep although they look like numbers or names of the rows.
     missing : {"refuse", "mean", "median", "indicator"}, default="refuse"
-        What becomes of empty cells, as in `read_samples`.
+        What to do with empty cells, as in `read_samples`.
     standardize : bool, default=False
-        Scale columns to deviation 1, and the columns of a category to that of one column. `SHADE` does so itself;
-        `DCTreeClustering` does not.
+        Scale columns to deviation 1; the columns of one category together weigh like one column. `SHADE` does this
+        itself; `DCTreeClustering` does not.
 
     Attributes
     ----------
@@ -141,7 +141,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return np.array(self._names, dtype=object)
 
     def _encode(self, X: Any, encoding: TableEncoding | None = None) -> tuple[Samples, ReadOptions]:
-        """The rows of a DataFrame as numbers, encoded anew or as in `fit`, and what to do with missing values."""
+        """Encode a DataFrame, anew or as in `fit`; return the samples and the options for missing values."""
         if not hasattr(X, "columns"):
             raise DataError(f"TableEncoder encodes the columns of a DataFrame. Got {type(X).__name__} instead.")
         pyarrow = need("pyarrow", "io", "Encoding tables")

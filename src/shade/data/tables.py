@@ -1,4 +1,4 @@
-"""Tables with named columns: which of them are clustered, and what a user should know of them."""
+"""Tables with named columns: the choice of columns to cluster by, and notes for the user."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NAMES_OF_GROUPS = {"class", "cluster", "ground_truth", "label", "labels", "targe
 
 @dataclass(frozen=True)
 class RawTable:
-    """A pyarrow table as a file has it; of a table of text, in which numbers are text, what separates columns."""
+    """A pyarrow table as read from a file. In a text table, numbers are text, and `separator` separates its columns."""
 
     table: Any
     separator: str | None = None
@@ -30,7 +30,7 @@ class RawTable:
 
 
 def join_tables(tables: Mapping[str, RawTable]) -> RawTable:
-    """The rows of several files, by name, one after the other; they must have the same columns."""
+    """Concatenate the rows of several files, given by name; they must have the same columns."""
     import pyarrow
 
     name, first = next(iter(tables.items()))
@@ -51,7 +51,7 @@ def join_tables(tables: Mapping[str, RawTable]) -> RawTable:
 
 
 def samples_of_table(raw: RawTable, source: str, options: ReadOptions) -> Samples:
-    """Choose the columns to cluster by and encode them; all that is wrong with them is told at once."""
+    """Choose the columns to cluster by and encode them. All problems are reported in one error."""
     separator, table = raw.separator, _without_dictionaries(raw.table)
     names: list[str] = table.column_names
     told = list(raw.notes)
@@ -90,7 +90,7 @@ def samples_of_table(raw: RawTable, source: str, options: ReadOptions) -> Sample
 
 
 def _without_dictionaries(table: Any) -> Any:
-    """Categories of pandas, and of some files, as what they stand for."""
+    """Replace categorical columns of pandas, and of some files, by their values."""
     from pyarrow import types
 
     for place, field in enumerate(table.schema):
@@ -100,7 +100,7 @@ def _without_dictionaries(table: Any) -> Any:
 
 
 def check_names(source: str, names: list[str], options: Mapping[str, Collection[str | None]]) -> None:
-    """Refuse columns of one name, and names that are given to options but that no column has."""
+    """Raise an error for duplicate column names, and for names in options that no column has."""
     twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
     if twice:
         raise DataError(f"{source} has several columns of one name: {enumerate_names(twice)}. Rename them.")
@@ -115,7 +115,7 @@ def check_names(source: str, names: list[str], options: Mapping[str, Collection[
 
 
 def known_columns(source: str, found: list[str], columns: Sequence[str], notes: list[str]) -> list[str]:
-    """The columns a model was trained on, in its order."""
+    """Return the columns of the model's training data, in its order."""
     lacking = [name for name in columns if name not in set(found)]
     if lacking:
         raise DataError(
@@ -131,7 +131,7 @@ def known_columns(source: str, found: list[str], columns: Sequence[str], notes: 
 
 
 def values_of(table: Any, name: str) -> AnyArray:
-    """A column as it is, numbers as numbers and everything else as text."""
+    """Return a column, numbers as numbers and everything else as text."""
     column = table.column(name)
     if is_numeric(column.type) and column.null_count == 0:
         return np.asarray(column.to_numpy())
@@ -139,7 +139,7 @@ def values_of(table: Any, name: str) -> AnyArray:
 
 
 def _encoding_of_model(options: ReadOptions) -> TableEncoding | None:
-    """How a model encodes tables: as it says, or where it only knows names of columns, as numbers."""
+    """Return a model's encoding; if the model only has column names, all columns are numbers."""
     if options.table is not None and options.table.columns:
         return options.table
     if options.columns is None:
@@ -150,7 +150,7 @@ def _encoding_of_model(options: ReadOptions) -> TableEncoding | None:
 def _with_numbers(
     table: Any, names: Sequence[str], options: ReadOptions, separator: str, told: list[str], problems: list[str]
 ) -> Any:
-    """A table of text with its columns of numbers as such; the label too, but ids stay as they are written."""
+    """Convert the number columns of a text table, and the label. Ids stay as they are written."""
     wanted = [name for name in names if name not in options.categories]
     found = read_numbers(
         {name: table.column(name) for name in wanted}, options.decimal, options.thousands, separator
@@ -168,7 +168,7 @@ def _with_numbers(
 def _choose_columns(
     table: Any, names: Sequence[str], source: str, options: ReadOptions, told: list[str], problems: list[str]
 ) -> tuple[Column, ...]:
-    """The columns to cluster by."""
+    """Choose the columns to cluster by."""
     counting = [name for name in names if name not in {*options.keep, *options.categories} and _counts(table, name)]
     if counting and len(counting) < len(names):
         told += [
@@ -185,7 +185,7 @@ def _choose_columns(
             told.append(f"left out {counted(len(left), 'column')} not of numbers: {enumerate_names(left)}")
         names = [name for name in names if name not in left]
     plan = plan_columns(table, names, options.categories, options.keep)
-    # Numbers that cannot be read are text to the plan, and told of already.
+    # Numbers that cannot be read are text in the plan, and are already reported.
     text = [name for name in plan.text if not any(repr(name) in problem for problem in problems)]
     if plan.odd:
         problems.append(_explain_odd_cells(plan.odd, options))
@@ -219,7 +219,7 @@ def _notes_on_values(table: Any, plan: Plan) -> list[str]:
 
 
 def _counts(table: Any, name: str) -> bool:
-    """Whether a column just counts the rows: by its name and no value twice, or each value one more than the last."""
+    """Return whether a column only numbers the rows, by its name and distinct values, or by increasing by one."""
     from pyarrow import compute, types
 
     column = table.column(name)
@@ -232,7 +232,7 @@ def _counts(table: Any, name: str) -> bool:
 
 
 def _has_few_values(column: Any) -> bool:
-    """Whether a column has a few different values; the first cells of most columns show that it has many."""
+    """Return whether a column has few different values. The first cells usually decide."""
     from pyarrow import compute
 
     if compute.count_distinct(column.slice(0, HEAD)).as_py() > FEW_VALUES:
@@ -241,7 +241,7 @@ def _has_few_values(column: Any) -> bool:
 
 
 def _explain_text(table: Any, text: list[str]) -> str:
-    """What columns of text are, and what can be done with them."""
+    """Describe columns of text, and what can be done with them."""
     drops = " ".join(f"--drop {quote(name)}" for name in text)
     cells = (next((str(cell) for cell in table[name].to_pylist() if cell is not None), "") for name in text)
     examples = [f"{name!r} (such as {cell[:20]!r})" for name, cell in zip(text, cells, strict=True)]
@@ -253,7 +253,7 @@ def _explain_text(table: Any, text: list[str]) -> str:
 
 
 def _explain_odd_cells(odd: Mapping[str, tuple[int, str]], options: ReadOptions) -> str:
-    """Which cells keep columns from being numbers or dates, and what can be done with them."""
+    """Describe cells that prevent columns from being numbers or dates, and what can be done with them."""
     empties = " ".join(f"--empty {quote(cell)}" for cell in dict.fromkeys(cell for _, cell in odd.values()))
     filled = " --missing mean" if options.missing == "refuse" else ""
     examples = [f"{name!r} (such as {cell[:20]!r} in row {row})" for name, (row, cell) in odd.items()]

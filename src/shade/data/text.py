@@ -1,4 +1,4 @@
-"""Tables of text: csv and tsv, packed or not, and from standard input."""
+"""Text tables: csv and tsv, compressed or not, and from standard input."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from shade.data.tables import RawTable
 
 STANDARD_INPUT = Path("-")
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
-ESCAPED = {"\\t": "\t", "tab": "\t"}  # as people write a tab on a command line
+ESCAPED = {"\\t": "\t", "tab": "\t"}  # how people type a tab on a command line
 TABBED = {".tsv", ".tab"}
 QUOTED = re.compile('"[^"]*"')
 PACKED = {".gz": "gzip", ".bz2": "bz2"}
 GZIPPED = b"\x1f\x8b"
 HEAD_BYTES = 1 << 20
-BYTES_A_CELL = 32  # beside the text, while a csv is read and made a matrix; 19 to 29 were measured
+BYTES_A_CELL = 32  # in addition to the text, while a csv is read and converted to a matrix; 19 to 29 were measured
 
 
 def read_text(path: Path, options: ReadOptions) -> RawTable:
-    """Read the cells of a csv or tsv as text, without blanks around them; the path "-" is standard input."""
+    """Read the cells of a csv or tsv as text without surrounding blanks. The path "-" is standard input."""
     import pyarrow
 
     source = "standard input" if path == STANDARD_INPUT else str(path)
@@ -80,7 +80,7 @@ def _parse(text: OpenText, delimiter: str, source: str, options: ReadOptions) ->
                 strings_can_be_null=True,
             ),
         )
-        _ = table.column_names  # names that are not of the encoding raise when they are read
+        _ = table.column_names  # raises an error if names are in another encoding
     except (UnicodeError, pyarrow.ArrowInvalid) as error:
         if isinstance(error, UnicodeError) or "UTF8" in str(error):
             named = "name it, for example with --encoding latin1"
@@ -92,12 +92,12 @@ def _parse(text: OpenText, delimiter: str, source: str, options: ReadOptions) ->
                 f"{line[:60]!r}. Correct such lines, or name what separates columns with --delimiter."
             ) from None
         raise
-    # A name over several lines is not known before, and its column has a type.
+    # A name over several lines is not known in advance, so its column has another type than text.
     return pyarrow.table([_trim(cells, options.empty) for cells in table.columns], names=table.column_names)
 
 
 def _trim(cells: Any, empty: Collection[str]) -> Any:
-    """Cells of text without blanks around them; what is empty then is null."""
+    """Remove blanks around text. Cells that are then empty become null."""
     import pyarrow
     from pyarrow import compute
 
@@ -110,7 +110,7 @@ def _trim(cells: Any, empty: Collection[str]) -> Any:
 
 @dataclass(frozen=True)
 class OpenText:
-    """What pyarrow reads from, its first line that is not empty, and how many bytes and lines it has."""
+    """The input of pyarrow, its first line that is not empty, and its number of bytes and lines."""
 
     stream: Any
     first: str
@@ -131,7 +131,7 @@ def _open_text(path: Path, options: ReadOptions) -> OpenText:
 
 
 def _read_standard_input(options: ReadOptions) -> bytes:
-    """All that comes, unpacked; one byte more than may be taken is enough to be refused."""
+    """Read and decompress standard input. One byte above the limit is enough to refuse it."""
     most = -1 if options.memory is None else options.memory + 1
     given = sys.stdin.buffer.read(most)
     if given.startswith(GZIPPED):
@@ -141,7 +141,7 @@ def _read_standard_input(options: ReadOptions) -> bytes:
 
 
 def _unpack(path: Path, options: ReadOptions) -> bytes:
-    """The one table of a zip; what its directory says of the size is checked while it is unpacked."""
+    """Unpack the only table of a zip. Its size in the zip's directory is checked while unpacking."""
     with zipfile.ZipFile(path) as archive:
         member = table_in_zip(archive)
         size = archive.getinfo(member).file_size
@@ -150,7 +150,7 @@ def _unpack(path: Path, options: ReadOptions) -> bytes:
 
 
 def _measure_text(file: Any, file_name: object, options: ReadOptions) -> tuple[str, int, int]:
-    """First line, bytes and lines of a text, which is read to its end: what is packed may be packed in any way."""
+    """Return first line, bytes and lines of a text by reading it to its end: compressed sizes prove nothing."""
     most = available_memory() if options.memory is None else options.memory
     head = part = bytes(file.read(HEAD_BYTES))
     n_bytes = n_lines = 0
@@ -164,7 +164,7 @@ def _measure_text(file: Any, file_name: object, options: ReadOptions) -> tuple[s
 
 
 def _wide_encoding(head: bytes) -> str:
-    """The encoding of text with characters of several bytes, by its beginning."""
+    """Return the encoding of text with several bytes per character, from its beginning."""
     if head.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
         return "utf-32"
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
@@ -173,7 +173,7 @@ def _wide_encoding(head: bytes) -> str:
 
 
 def table_in_zip(archive: zipfile.ZipFile) -> str:
-    """The one table of text in a zip; an error tells if there is none, or several."""
+    """Return the only text table in a zip; raise an error if there is none, or if there are several."""
     found = [
         name
         for name in archive.namelist()

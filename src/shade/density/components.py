@@ -1,4 +1,4 @@
-"""Principal components of rows, exact, in blocks, and the same whatever the number of threads."""
+"""Exact principal components of rows, computed in blocks. The result does not depend on the number of threads."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from shade._base.arrays import FloatArray, SingleArray
 from shade._base.parallel import count_threads, training_threads
 
 COMPONENTS = 50
-NOTHING = 1e-6  # relative to the largest deviation: components below it are rounding errors
-SMALL_SIDE = 2048  # rows or columns of which a matrix of all pairs is small
+NOTHING = 1e-6  # relative to the largest standard deviation: components below it are rounding errors
+SMALL_SIDE = 2048  # with at most so many rows or columns, a matrix of all pairs is small
 BLOCK_ENTRIES = 1 << 22
 
 
 def find_components(samples: SingleArray, n_jobs: int | None = None) -> FloatArray:
-    """The first principal components of each row.
+    """Return the first principal components of each row.
 
-    Each product is computed on one thread, so that the last bits, and with them the tree, do not depend on how many
-    there are.
+    Each product is computed on one thread. So the result, and with it the tree, is the same to the last bit for any
+    number of threads.
     """
     with training_threads():
         components = _principal_components(samples, count_threads(n_jobs))
@@ -41,7 +41,7 @@ def _principal_components(samples: SingleArray, threads: int) -> FloatArray:
             result: FloatArray = centred.T @ centred
             return result
 
-        with ThreadPoolExecutor(threads) as pool:  # sums are in the order of the blocks, whoever computes them
+        with ThreadPoolExecutor(threads) as pool:  # added in the order of the blocks, so that threads do not matter
             products = sum(pool.map(products_of, blocks), np.zeros((columns, columns)))
             axes = np.linalg.eigh(products)[1][:, ::-1][:, :wanted]
             return np.concatenate(list(pool.map(lambda block: (samples[block] - mean) @ axes, blocks)))

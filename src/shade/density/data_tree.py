@@ -1,4 +1,4 @@
-"""The tree of the data itself, which training follows and which shows a background."""
+"""The tree of the data itself. Training can use it, and it is used to find a background."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ class DataClusters:
 
 @dataclass(frozen=True)
 class DataTree:
-    """The density tree of the data that points are an embedding of."""
+    """The density tree of the data. The points of an embedding have the same rows."""
 
     samples: AnyArray  # the standardised rows
     spanning: SpanningTree
     dc_tree: DCTree
-    background: BoolArray  # rows of a sparse background; none before it was looked for
-    clusters: DataClusters | None = None  # if they are clear
+    background: BoolArray  # rows of a sparse background; all False until it has been searched for
+    clusters: DataClusters | None = None  # only clear clusters
 
     @classmethod
     def from_spanning_tree(cls, samples: AnyArray, spanning: SpanningTree) -> DataTree:
-        """The tree of rows whose spanning tree is known."""
+        """Build the tree of rows from their spanning tree."""
         return cls(samples, spanning, DCTree.from_spanning_tree(spanning), np.zeros(len(samples), np.bool_))
 
     @cached_property
     def dimension(self) -> float:
-        """Number of dimensions that the rows fill, measured when first asked for."""
+        """Number of dimensions that the rows fill, computed at the first use."""
         return dimension_of_rows(self.samples)

@@ -16,13 +16,13 @@ from shade.density.spanning_tree import SpanningTree, minimum_spanning_tree
 class DCTree:
     """The merge tree of a spanning tree, and the order of its leaves.
 
-    Any two points are as far apart as the largest reachability between them in the order, so `order` and
-    `reachability` hold all dc-distances; the other arrays hold the same tree as merges.
+    The dc-distance of two points is the largest reachability between them in the order. So `order` and `reachability`
+    hold all dc-distances. The other arrays hold the same tree as merges.
 
     Attributes
     ----------
     order : ndarray of shape (n_samples,)
-        The rows, from left to right below the tree.
+        The rows in the order of the leaves, from left to right.
     reachability : ndarray of shape (n_samples,)
         dc-distance of each row in `order` to the one before it; infinity for the first.
     left, right : ndarray of shape (n_samples - 1,)
@@ -57,9 +57,9 @@ class DCTree:
         ----------
         X : array-like of shape (n_samples, n_features)
         min_samples : int, default=5
-            How many points, itself included, a point's core distance reaches.
+            Number of neighbours (counting the point itself) used to estimate the density at a point.
         algorithm, n_jobs, device
-            As in :func:`minimum_spanning_tree`.
+            See :func:`minimum_spanning_tree`.
         """
         return cls.from_spanning_tree(
             minimum_spanning_tree(X, min_samples, algorithm=algorithm, n_jobs=n_jobs, device=device)
@@ -67,7 +67,7 @@ class DCTree:
 
     @classmethod
     def from_spanning_tree(cls, spanning_tree: SpanningTree) -> DCTree:
-        """Build the tree of the points that a given spanning tree joins."""
+        """Build the tree from a spanning tree."""
         n = spanning_tree.n_points
         by_weight = np.argsort(spanning_tree.weights, kind="stable")
         height = spanning_tree.weights[by_weight].astype(np.float64, copy=False)
@@ -80,7 +80,7 @@ class DCTree:
         return cls(order, reachability, left, right, height, size)
 
     def to_arrays(self) -> dict[str, FloatArray | IntArray]:
-        """The arrays that make the tree; `DCTree(**arrays)` is it again."""
+        """Return the arrays of the tree; `DCTree(**arrays)` builds it again."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @property
@@ -90,14 +90,14 @@ class DCTree:
 
     @cached_property
     def position(self) -> IntArray:
-        """Where each row stands in the order."""
+        """Position of each row in the order."""
         position = np.empty_like(self.order)
         position[self.order] = np.arange(len(self.order))
         return position
 
     @cached_property
     def range_maxima(self) -> FloatArray:
-        """Sparse table of range maxima of the reachability: n log n floats, made when first asked for."""
+        """Sparse table of range maxima of the reachability: n log n floats, computed at the first use."""
         levels = max(1, len(self.order).bit_length())
         table = np.empty((levels, len(self.order)))
         table[0] = self.reachability
@@ -105,23 +105,23 @@ class DCTree:
         return table
 
     def dc_distance(self, i: int, j: int) -> float:
-        """The dc-distance between two rows."""
+        """Return the dc-distance between two rows."""
         return float(self.dc_distances_of_pairs([i], [j])[0])
 
     def dc_distances_of_pairs(self, first: object, second: object) -> FloatArray:
-        """dc-distances between first[k] and second[k] for each k."""
+        """Return the dc-distances between first[k] and second[k] for each k."""
         rows, others = np.asarray(first, np.int64), np.asarray(second, np.int64)
         out = np.empty(len(rows))
         merge_tree.pair_distances(self.range_maxima, self.position[rows], self.position[others], out)
         return out
 
     def dc_distances(self, indices: object = None, others: object = None) -> FloatArray:
-        """Matrix of dc-distances between some rows, or between some rows and others.
+        """Return the matrix of dc-distances between some rows, or between some rows and others.
 
         Parameters
         ----------
         indices : array-like of int, optional
-            All rows if None: mind the n × n result.
+            All rows if None. The result then has n × n entries.
         others : array-like of int, optional
             The columns of the matrix; the same as `indices` if None.
 
@@ -135,20 +135,20 @@ class DCTree:
         return pairs.reshape(len(rows), len(columns))
 
     def sort_batch(self, indices: IntArray) -> tuple[IntArray, FloatArray]:
-        """Bring rows into the tree's order; returns them and the dc-distance of each to the one before it."""
+        """Sort rows by the order of the tree. Return them and the dc-distance of each to the one before it."""
         positions = np.sort(self.position[indices])
         steps = np.empty(len(positions))
         merge_tree.consecutive_distances(self.range_maxima, positions, steps)
         return self.order[positions], steps
 
     def mean_distance(self) -> float:
-        """Mean dc-distance over all pairs of rows."""
+        """Return the mean dc-distance over all pairs of rows."""
         sizes = np.concatenate([np.ones(self.n_points), self.size])
         pairs = sizes[self.left] * sizes[self.right]
         return float(pairs @ self.height / pairs.sum())
 
     def among(self, rows: IntArray) -> DCTree:
-        """The tree of some rows, in ascending order, by their dc-distances over all."""
+        """Return the tree of some rows, given in ascending order. Their dc-distances stay those of the whole tree."""
         if len(rows) == self.n_points:
             return self
         ordered, steps = self.sort_batch(rows)
@@ -156,10 +156,10 @@ class DCTree:
         return DCTree.from_spanning_tree(SpanningTree(np.column_stack([along[:-1], along[1:]]), steps[1:]))
 
     def reachability_plot(self) -> tuple[IntArray, FloatArray]:
-        """Rows in the order of the plot, and the reachability of each: the OPTICS plot for an unlimited radius."""
+        """Return the rows in the order of the plot and their reachability: the OPTICS plot for an unlimited radius."""
         return self.order.copy(), self.reachability.copy()
 
     def linkage(self) -> FloatArray:
-        """The merges in SciPy's format, as `scipy.cluster.hierarchy` takes them."""
+        """Return the merges in the format of `scipy.cluster.hierarchy`."""
         low, high = np.minimum(self.left, self.right), np.maximum(self.left, self.right)
         return np.column_stack([low, high, self.height, self.size]).astype(np.float64)

@@ -1,4 +1,4 @@
-"""dc-distances of many batches at a time on a CUDA device: the counterpart of `targets`."""
+"""dc-distances of many batches at once on a CUDA device; `targets` does the same on a CPU."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BLOCK_ENTRIES = 1 << 28
 
 
 def device_targets_of_batches(samples: torch.Tensor, min_samples: int, *, mean_edge: bool) -> DeviceTargets:
-    """Steps from the tree of each batch."""
+    """Return a function that computes the steps of batches from a tree per batch."""
     flat = samples.flatten(1)
 
     def targets(rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -37,7 +37,7 @@ def device_targets_of_batches(samples: torch.Tensor, min_samples: int, *, mean_e
 
 
 def device_targets_of_tree(tree: DCTree, device: torch.device, *, mean_edge: bool) -> DeviceTargets:
-    """Steps from the tree of all data: range maxima of its reachability, by two look-ups and a maximum each."""
+    """Return a function that reads the steps of batches from the tree of all data, with two table look-ups per step."""
     position = torch.from_numpy(tree.position).to(device)
     order = torch.from_numpy(tree.order).to(device)
     table = torch.from_numpy(tree.range_maxima).to(device, torch.float32)
@@ -47,7 +47,7 @@ def device_targets_of_tree(tree: DCTree, device: torch.device, *, mean_edge: boo
     def targets(rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         positions = position[rows].sort(dim=1).values
         low, high = positions[:, :-1] + 1, positions[:, 1:] + 1
-        level = torch.log2((high - low).double()).floor().long()  # exact: powers of two are exact in doubles
+        level = torch.log2((high - low).double()).floor().long()  # exact, since powers of two are exact in float64
         longest = torch.maximum(table[level, low], table[level, high - (1 << level)])
         steps = torch.nn.functional.pad(longest / unit, (1, 0))
         return order[positions], steps
@@ -56,7 +56,7 @@ def device_targets_of_tree(tree: DCTree, device: torch.device, *, mean_edge: boo
 
 
 def _squared_distances(x: torch.Tensor) -> torch.Tensor:
-    """Squared distances within each batch; by differences for few columns, where products would lose digits."""
+    """Return squared distances within each batch. For few columns, products would lose digits: differences are used."""
     if x.shape[2] <= FEW_COLUMNS:
         return triton_training.squared_distances(x)
     norms = x.square().sum(dim=2)

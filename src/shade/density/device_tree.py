@@ -1,8 +1,8 @@
-"""Spanning trees on a CUDA device. Needs torch and Triton; imported only where there is such a device.
+"""Spanning trees on a CUDA device. Needs torch and Triton, so it is only imported if there is such a device.
 
-The search for edges runs there in float32. Which edges are joined is decided by the same code as on a CPU, and the
-weights of the finished tree are measured again in float64, so they agree with the CPU's to the last bit wherever the
-two pick the same edges.
+The device searches for edges in float32. The same code as on a CPU decides which edges join the tree, and the weights
+of the finished tree are computed again in float64. So where both select the same edges, the weights are equal to the
+last bit.
 """
 
 from __future__ import annotations
@@ -14,14 +14,15 @@ from shade._base.arrays import FloatArray, IntArray
 from shade._kernels import boruvka, triton_tree
 from shade.density.spanning_tree import BoruvkaRounds, SpanningTree
 
-FEW_COLUMNS = 32  # up to here tiles of distances are computed within the kernel, above by a matrix product
-BLOCK_ENTRIES = 1 << 28  # scalar products held at a time: 2 GB
+FEW_COLUMNS = 32  # up to here the kernel computes tiles of distances itself; above, a matrix product does
+BLOCK_ENTRIES = 1 << 28  # scalar products held at once: 2 GB
 
 
 def spanning_tree_on_device(points: FloatArray, min_samples: int, device: torch.device) -> SpanningTree:
-    """Minimum spanning tree under mutual reachability."""
-    # Around the median, where most points are, float32 is finest, however far the outliers; scaled, squares stay in
-    # its range. What is lost is seen in the weights only where points are closer than it can tell.
+    """Return the minimum spanning tree under mutual reachability."""
+    # float32 is most precise near zero. The median is moved there, since most points are near it, whatever the
+    # outliers. Scaling keeps squares in the range of float32. Errors remain only for points closer than float32 can
+    # resolve.
     centred = torch.from_numpy(points).to(device)
     centred = centred - centred.median(dim=0).values
     centred /= max(float(centred.abs().max()), np.finfo(np.float64).tiny)
@@ -39,7 +40,7 @@ def spanning_tree_on_device(points: FloatArray, min_samples: int, device: torch.
     reach = torch.empty(n, dtype=torch.float32, device=device)
     while rounds.unfinished:
         rounds.begin()
-        rows = rounds.searching()  # by position: side by side in space, so that a program's rows skip the same tiles
+        rows = rounds.searching()  # by position: neighbours in space are side by side, so their program skips tiles
         on_device = torch.from_numpy(rows).to(device)
         component = torch.from_numpy(rounds.component.astype(np.int32)).to(device)
         bound = torch.from_numpy(rounds.bound.astype(np.float32).view(np.int32)).to(device)
@@ -52,7 +53,7 @@ def spanning_tree_on_device(points: FloatArray, min_samples: int, device: torch.
 
 
 def spatial_order(points: torch.Tensor) -> torch.Tensor:
-    """An order in which every tile of points is compact: halved again and again across its widest extent."""
+    """Return an order in which every tile of points is compact: cut in halves repeatedly, across the widest extent."""
     n, dimensions = points.shape
     order = torch.arange(n, device=points.device)
     levels = max(0, int(np.ceil(np.log2(max(1, n / triton_tree.COLUMNS)))))
@@ -69,14 +70,14 @@ def spatial_order(points: torch.Tensor) -> torch.Tensor:
         value = here.gather(1, widest[:, None])[:, 0].double()
         bottom = low[segment].gather(1, widest[:, None])[:, 0].double()
         extent = (high - low)[segment].gather(1, widest[:, None])[:, 0].double()
-        # One sort for all segments: whole part the segment, fraction the place within its extent.
+        # One sort for all segments: the integer part is the segment, the fraction the place within its extent.
         fraction = torch.where(extent > 0, (value - bottom) / extent, 0.0) * (1.0 - 1e-9)
         order = order[torch.argsort(segment + fraction, stable=True)]
     return order
 
 
 class _ProductSearch:
-    """Searches among points of many columns through blocks of scalar products, in float64."""
+    """Searches among points with many columns by blocks of scalar products, in float64."""
 
     def __init__(self, points: torch.Tensor) -> None:
         self.points = points
@@ -103,7 +104,7 @@ class _ProductSearch:
 
 
 def _measure(points: FloatArray, edges: IntArray, order: IntArray, nearest: IntArray, min_samples: int) -> SpanningTree:
-    """Weights of the edges in float64, from the neighbours that gave the core distances."""
+    """Return the tree with edge weights in float64. Core distances use the neighbours that the device found."""
     core = np.zeros(len(points))
     if min_samples > 1:
         boruvka.pair_distances(points, order, order[nearest], core)

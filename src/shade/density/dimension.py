@@ -1,4 +1,4 @@
-"""How many dimensions the points fill around where they lie, whatever the number of columns."""
+"""Local dimension: how many dimensions the points fill, which does not depend on the number of columns."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from shade.density.order import canonical_order
 from shade.density.search import make_search
 
 FEW, MANY = 10, 100  # neighbours: within a small cluster, which may be a line, and beyond it
-SHARE = 0.25  # of the points that MANY may be: the farthest of all tell the extent of the data, not its dimension
-MOST_QUERIES = 500  # their mean is known to two parts in a hundred, which is enough
-ENOUGH_ROWS = 20_000  # to tell how many dimensions all of them fill
-MOST_ENTRIES = 1e9  # differences taken: a second or two; fewer queries for many or wide rows
+SHARE = 0.25  # MANY is at most this fraction: distances to farther points depend on the extent of the data
+MOST_QUERIES = 500  # enough to know the mean with an error of 2 %
+ENOUGH_ROWS = 20_000  # enough to estimate the dimension of all rows
+MOST_ENTRIES = 1e9  # differences computed: one or two seconds; with many or wide rows there are fewer queries
 
 
 def dimension_of_rows(points: AnyArray, rows: IntArray | None = None, n_jobs: int | None = None) -> float:
-    """The number of dimensions that some rows fill, or all; of many, a sample is looked at."""
+    """Return the number of dimensions that some rows fill, or all. If there are many rows, a sample of them is used."""
     some = points if rows is None or len(rows) == len(points) else points[rows]
     if len(some) > ENOUGH_ROWS:
         sample = np.random.default_rng(0).permutation(len(some))[:ENOUGH_ROWS]
@@ -25,12 +25,13 @@ def dimension_of_rows(points: AnyArray, rows: IntArray | None = None, n_jobs: in
 
 
 def intrinsic_dimension(points: FloatArray, n_jobs: int | None = None) -> float:
-    """The larger of two maximum-likelihood estimates from distances to nearest neighbours (Levina and Bickel, 2004).
+    """Return the larger of two maximum-likelihood estimates from nearest-neighbour distances (Levina and Bickel, 2004).
 
-    One looks at few neighbours, one at many: clusters may be lines that lie apart in all directions, which the first
-    does not see, or smaller than the neighbourhood, where the second sees the gap between them as if it were a line.
-    The inverses are averaged, as MacKay and Ghahramani advise. Points that coincide with their nearest neighbour tell
-    nothing and are left out. At least 1, the answer where too few distinct points are left.
+    One estimate uses few neighbours, the other many. Clusters may be lines that point in different directions: only
+    many neighbours reveal the other directions. Clusters may also be smaller than the neighbourhood: then many
+    neighbours include the gap between clusters, which looks like a line. The inverses are averaged, following MacKay
+    and Ghahramani. Points that coincide with their nearest neighbour have no information and are left out. The result
+    is at least 1, and exactly 1 if too few distinct points remain.
     """
     few, many = min(FEW, len(points) - 1), min(MANY, int(SHARE * len(points)))
     if few < 3:
@@ -45,7 +46,7 @@ def intrinsic_dimension(points: FloatArray, n_jobs: int | None = None) -> float:
 
 
 def _estimate(squared: FloatArray) -> float:
-    """From squared distances to the nearest, the second nearest, and so on."""
+    """Return the estimate from squared distances to the nearest neighbour, the second nearest, and so on."""
     neighbours = squared.shape[1]
     mean_logarithms = 0.5 * np.log(squared[:, -1:] / squared[:, :-1]).mean(axis=1)
     inverse = float(mean_logarithms.mean()) * (neighbours - 1) / (neighbours - 2)

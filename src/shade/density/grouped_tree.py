@@ -1,4 +1,4 @@
-"""Spanning trees in which given groups of rows stay together, whatever lies between them."""
+"""Spanning trees in which each given group of rows is a branch, also if other rows are between its rows."""
 
 from __future__ import annotations
 
@@ -24,20 +24,21 @@ def tree_of_rows(
     device: str = "cpu",
     ranks: Ranks = ALONE,
 ) -> SpanningTree:
-    """The minimum spanning tree of some rows, the same for any order of the rows."""
+    """Return the minimum spanning tree of some rows. It does not depend on the order of the rows."""
     ordered = rows[canonical_order(points[rows])]
     tree = minimum_spanning_tree(points[ordered], min_samples, n_jobs=n_jobs, device=device, ranks=ranks)
     return SpanningTree(ordered[tree.edges], tree.weights)
 
 
 def grouped_spanning_tree(tree_of: TreeOfRows, groups: IntArray, known: SpanningTree | None = None) -> SpanningTree:
-    """The minimum spanning tree of each group, joined by edges between groups.
+    """Return the minimum spanning tree of each group, joined by edges between groups.
 
-    These are the shortest, and where groups mix they are made longer than all edges within both, so that each group is
-    a branch of the tree. Where each is one already, the tree of all rows is that tree: no row then has one of another
-    group among the neighbours that make its core distance. Rows of group −1 belong nowhere: they join an octave above
-    everything, a row at a time. `known` is the tree of the same rows without groups, where it was built before.
-    `tree_of` builds the tree of at least `min_samples` rows, as `tree_of_rows` does.
+    The joining edges are the shortest ones. If they are not longer than all edges within both groups, they are made
+    longer, so that each group is a branch of the tree. If each group is a branch of the tree of all rows, that tree is
+    returned: then the neighbours that give a row its core distance are all in its group. Rows of group −1 are in no
+    group. Each joins on its own, at twice the largest distance of the tree. `known` is the tree of the same rows
+    without groups, if it was built before. `tree_of` builds the tree of at least `min_samples` rows, like
+    `tree_of_rows`.
     """
     outside = np.flatnonzero(groups < 0)
     by_group = np.argsort(groups, kind="stable")[len(outside) :]
@@ -58,7 +59,7 @@ def grouped_spanning_tree(tree_of: TreeOfRows, groups: IntArray, known: Spanning
 
 
 def _are_branches(groups: IntArray, tree: SpanningTree) -> bool:
-    """Whether each group hangs together by edges shorter than those that join it with others."""
+    """Return whether all edges within a group are shorter than those that join it with other groups."""
     n_groups, ends = int(groups.max()) + 1, groups[tree.edges]
     within = ends[:, 0] == ends[:, 1]
     if np.sum(~within) != n_groups - 1:
@@ -70,13 +71,13 @@ def _are_branches(groups: IntArray, tree: SpanningTree) -> bool:
 
 
 def _joining_edges(across: SpanningTree, groups: IntArray, within: Sequence[SpanningTree]) -> SpanningTree:
-    """The shortest edges of a tree that join the groups, once they are longer than those within."""
+    """Return the shortest edges of a tree that join the groups, lengthened where needed to exceed those within."""
     ends = groups[across.edges]
     between = np.flatnonzero(ends[:, 0] != ends[:, 1])
     edges, ends, weights = across.edges[between], ends[between], across.weights[between]
     longest = np.array([tree.weights.max() for tree in within])[ends].max(axis=1)
     positive = across.weights[across.weights > 0]
-    least = positive.min() if len(positive) else 1.0  # where groups coincide, a distance is made up
+    least = positive.min() if len(positive) else 1.0  # if groups coincide, any positive distance will do
     weights = np.where(weights > longest, weights, np.maximum(np.nextafter(longest, np.inf), least))
     parent, kept = np.arange(len(within)), []
     for edge in np.argsort(weights, kind="stable"):

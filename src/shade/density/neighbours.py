@@ -8,16 +8,21 @@ from shade._base.arrays import AnyArray, FloatArray, SingleArray
 from shade.density.components import COMPONENTS, find_components
 from shade.density.search import make_search
 
-PRODUCTS_AT_A_TIME = 1 << 28  # on a device: 1 GB
+PRODUCTS_AT_A_TIME = 1 << 28  # on a CUDA device: 1 GB
 
 
-def find_neighbours(samples: SingleArray, count: int, *, n_jobs: int | None = None, device: str = "cpu") -> AnyArray:
-    """Each row and its nearest neighbours, by Euclidean distance: all other rows if there are fewer than `count`.
+def find_neighbours(
+    samples: SingleArray, count: int, *, by_angle: bool = False, n_jobs: int | None = None, device: str = "cpu"
+) -> AnyArray:
+    """Each row and its nearest neighbours, by distance or by angle: all other rows if there are fewer than `count`.
 
-    Rows with many columns are compared by their first principal components: distances over thousands of columns are
-    mostly noise.
+    Rows with many columns are compared by their first principal components, since distances over thousands of columns
+    are mostly noise.
     """
     points = find_components(samples, n_jobs) if samples.shape[1] > COMPONENTS else samples.astype(np.float64)
+    if by_angle:  # of rows of length 1, those at the smallest angle are the nearest
+        lengths = np.linalg.norm(points, axis=1, keepdims=True)
+        points = points / np.where(lengths > 0.0, lengths, 1.0)
     wanted = min(count, len(points) - 1) + 1
     if device != "cpu":
         return _search_on_device(points, wanted, device)
@@ -26,7 +31,7 @@ def find_neighbours(samples: SingleArray, count: int, *, n_jobs: int | None = No
 
 
 def _search_on_device(points: FloatArray, wanted: int, device: str) -> AnyArray:
-    """The same on a CUDA device, in float32, by blocks of scalar products."""
+    """Return the same on a CUDA device, in float32, by blocks of scalar products."""
     import torch
 
     on_device = torch.from_numpy(points - points.mean(axis=0)).to(device)

@@ -11,13 +11,13 @@ from shade.density.search import KDTree, make_search
 
 
 def core_distances(X: object, min_samples: int = 5, *, n_jobs: int | None = None) -> FloatArray:
-    """Distance from each point to its `min_samples`-th nearest point, the point itself included.
+    """Return the distance from each point to its `min_samples`-th nearest point, counting the point itself.
 
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
     min_samples : int, default=5
-        With 1 all core distances are zero.
+        If 1, all core distances are zero.
     n_jobs : int, optional
         Number of threads; all cores if None.
 
@@ -40,14 +40,14 @@ def core_distances(X: object, min_samples: int = 5, *, n_jobs: int | None = None
 
 
 def mutual_reachability(X: object, min_samples: int = 5, *, indices: object = None) -> FloatArray:
-    """Matrix of mutual-reachability distances among some points, zero on the diagonal.
+    """Return the matrix of mutual-reachability distances between some points, with zeros on the diagonal.
 
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
     min_samples : int, default=5
     indices : array-like of int, optional
-        The points to compare; core distances still come from all of X. All points if None: mind the n × n result.
+        The points to compare; core distances still use all of X. All points if None: the result then has n × n entries.
 
     Returns
     -------

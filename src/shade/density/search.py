@@ -1,6 +1,6 @@
-"""Exact searches among points: in a kd-tree, by blocks of scalar products, or by comparing all pairs.
+"""Exact searches for neighbours: in a kd-tree, by blocks of scalar products, or by comparing all pairs.
 
-All give the same distances to the last bit. All distances here are squared.
+All three give the same distances to the last bit. All distances in this module are squared.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from shade._base.ranks import ALONE, Ranks
 from shade._kernels import blocks, kd_tree, prim
 from shade._kernels.lanes import LANES, LEAF
 
-SAMPLE = 1024  # points that stand for all where nothing exact is asked for
-BLOCK_ENTRIES = 1 << 22  # scalar products held at a time: 32 MB
-FEW_POINTS = 1024  # comparing all pairs is fastest up to here
-FEW_COLUMNS = 24  # a kd-tree prunes well up to here
+SAMPLE = 1024  # points that represent all points where an estimate is enough
+BLOCK_ENTRIES = 1 << 22  # scalar products held at once: 32 MB
+FEW_POINTS = 1024  # up to here, comparing all pairs is fastest
+FEW_COLUMNS = 24  # up to here, a kd-tree prunes well
 
 
 @dataclass(frozen=True)
 class KDTree:
     """Points in tree order with boxes around them; `indices` maps tree positions to rows.
 
-    `singles`, and the boxes and leaves made of them, are float32 copies, shifted and scaled into [−1, 1] and turned to
-    the principal axes, along which boxes are tightest.
+    `singles` are float32 copies of the points, shifted, scaled into [−1, 1] and rotated to the principal axes, along
+    which boxes are tightest. Boxes and leaves are made from them.
     """
 
     indices: IntArray
@@ -46,9 +46,9 @@ class KDTree:
 
     @classmethod
     def from_points(cls, points: FloatArray, n_jobs: int | None = None) -> KDTree:
-        """Build a tree of which all leaves have the same depth, and all but the last are full."""
+        """Build a tree in which all leaves have the same depth, and all leaves but the last are full."""
         n, dimensions = points.shape
-        # About the median float32 is finest, where most points are; some of the points tell where that is.
+        # float32 is most precise near zero, so the median is moved there. A sample of points is enough to find it.
         shift = np.median(points[:: max(1, n // SAMPLE)], axis=0)
         moved = points - shift
         extent = float(np.abs(moved).max())
@@ -64,7 +64,7 @@ class KDTree:
         indices = np.arange(n)
         for level in range(halvings):
             run_chunks(kd_tree.split_level, columns, indices, starts, level, count=1 << level, n_jobs=n_jobs, few=2)
-        # A node of the tree has its descendants four halvings below as children, the root those that are left over.
+        # The children of a node are its descendants four halvings below. The root has those of the remaining halvings.
         top = (halvings - 1) % 4 + 1
         kept = [0, *range(top, halvings + 1, 4)]
         first = np.concatenate([starts[level, : 1 << level] for level in kept])
@@ -81,21 +81,21 @@ class KDTree:
         return cls(indices, ordered, singles, leaves, boxes, children, first, last, shift, scale, axes)
 
     def arrays(self, largest: float = 1.0) -> tuple[Any, ...]:
-        """What the kernels take, in their order; `largest` bounds the float32 coordinates of the queries."""
-        # Rounding moves a point by half a unit in the last place of its norm, at most; twice over for a pair, with room
-        # to spare for turning the axes in float64.
+        """Return the arguments of the kernels, in order; `largest` bounds the float32 coordinates of the queries."""
+        # Rounding moves a point by at most half a unit in the last place of its norm, so a pair by twice as much. The
+        # factor 4 leaves room for the rotation of the axes in float64.
         margin = 4.0 * math.sqrt(self.points.shape[1]) * float(np.finfo(np.float32).eps) * max(1.0, largest)
         tree = (self.points, self.leaves, self.boxes, self.children, self.first, self.last)
         return *tree, self.scale, margin
 
     def core_distances(self, k: int, n_jobs: int | None = None) -> FloatArray:
-        """Squared distance from each point, in tree order, to its k-th nearest, itself included."""
+        """Return the squared distance from each point, in tree order, to its k-th nearest, counting itself."""
         if k == 1:
             return np.zeros(len(self.points))
         return self.neighbours(k, n_jobs)[1][:, -1].copy()
 
     def neighbours(self, k: int, n_jobs: int | None = None, ranks: Ranks = ALONE) -> tuple[IntArray, FloatArray]:
-        """Positions, in tree order, of the k points nearest to each point, itself included, and squared distances."""
+        """Return tree positions of the k points nearest to each point, counting itself, and squared distances."""
         n = len(self.points)
         index, distance = np.zeros((n, k), np.int64), np.zeros((n, k))
         self.run_leaves(kd_tree.neighbours_in_leaves, self.singles, k, index, distance, n_jobs=n_jobs, ranks=ranks)
@@ -103,13 +103,13 @@ class KDTree:
         return index, distance
 
     def run_leaves(self, kernel: Callable[..., None], *arguments: Any, n_jobs: int | None, ranks: Ranks) -> None:
-        """Call a kernel that takes leaves, on several threads, for the leaves that are this rank's."""
+        """Call a kernel on several threads for the leaves of this rank."""
         leaves = len(self.first) - len(self.children)
         share = ranks.share_of(leaves)
         run_chunks(kernel, *self.arrays(), *arguments, count=leaves, n_jobs=n_jobs, chunk=64, few=8, share=share)
 
     def nearest(self, queries: FloatArray, k: int, n_jobs: int | None = None) -> tuple[IntArray, FloatArray]:
-        """Rows of the k points nearest to each query, nearest first, and their squared distances."""
+        """Return rows of the k points nearest to each query, nearest first, and their squared distances."""
         singles, arrays = self._copy(queries)
         index, distance = np.empty((len(queries), k), np.int64), np.empty((len(queries), k))
         run_chunks(
@@ -120,7 +120,7 @@ class KDTree:
     def nearest_reachable(
         self, core: FloatArray, queries: FloatArray, query_core: FloatArray, n_jobs: int | None = None
     ) -> tuple[IntArray, FloatArray]:
-        """Row of least mutual reachability from each query, and the squares of it; core goes by row."""
+        """Return the row with the least mutual reachability to each query, and its square; `core` is by row."""
         core = core[self.indices]
         singles, arrays = self._copy(queries)
         index, distance = np.empty(len(queries), np.int64), np.empty(len(queries))
@@ -131,7 +131,7 @@ class KDTree:
         return self.indices[index], distance
 
     def _copy(self, queries: FloatArray) -> tuple[SingleArray, tuple[Any, ...]]:
-        """Float32 copies of queries, and the arrays for them; queries too far out for float32 are not pruned by."""
+        """Return float32 copies of queries, and the kernel arguments. Queries too far out for float32 do not prune."""
         moved = (queries - self.shift) * self.scale
         largest = float(np.abs(moved).max(initial=0.0))
         far = largest > 1e15
@@ -139,7 +139,7 @@ class KDTree:
         return singles, self.arrays(np.inf if far else largest)
 
     def smallest_in_nodes(self, values: FloatArray) -> FloatArray:
-        """The smallest value among the points of each node, infinite where there are none; values are in tree order."""
+        """Return the smallest value among the points of each node, infinity for none; values are in tree order."""
         smallest = np.empty(len(self.first))
         kd_tree.smallest_in_nodes(values, self.children, self.first, self.last, smallest)
         return smallest
@@ -154,11 +154,11 @@ class AllPairs:
 
     @classmethod
     def from_points(cls, points: FloatArray) -> AllPairs:
-        """Lay the points out by column."""
+        """Store the points by column."""
         return cls(points, np.ascontiguousarray(points.T))
 
     def core_distances(self, k: int, n_jobs: int | None = None) -> FloatArray:
-        """Squared distance from each point to its k-th nearest, itself included."""
+        """Return the squared distance from each point to its k-th nearest, counting the point itself."""
         core = np.zeros(len(self.points))
         if k > 1:
             run_chunks(
@@ -167,7 +167,7 @@ class AllPairs:
         return core
 
     def nearest(self, queries: FloatArray, k: int, n_jobs: int | None = None) -> tuple[IntArray, FloatArray]:
-        """Rows of the k points nearest to each query, nearest first, and their squared distances."""
+        """Return rows of the k points nearest to each query, nearest first, and their squared distances."""
         index, distance = np.empty((len(queries), k), np.int64), np.empty((len(queries), k))
         run_chunks(
             prim.nearest_points, self.columns, queries, k, index, distance, count=len(queries), n_jobs=n_jobs, chunk=64
@@ -177,7 +177,7 @@ class AllPairs:
     def nearest_reachable(
         self, core: FloatArray, queries: FloatArray, query_core: FloatArray, n_jobs: int | None = None
     ) -> tuple[IntArray, FloatArray]:
-        """Row of least mutual reachability from each query, and the squares of it."""
+        """Return the row with the least mutual reachability to each query, and its square."""
         index, distance = np.empty(len(queries), np.int64), np.empty(len(queries))
         run_chunks(
             prim.nearest_reachable, self.columns, core, queries, query_core, index, distance,
@@ -188,9 +188,9 @@ class AllPairs:
 
 @dataclass(frozen=True)
 class ProductBlocks:
-    """Scalar products of blocks of points with all points, through BLAS, with a bound on their rounding.
+    """Scalar products of blocks of points with all points, through BLAS, with a bound on their rounding error.
 
-    The products are of centred points. `slack[i]` bounds the error of norms[i] + norms[j] − 2 · product against the
+    The points are centred first. `slack[i]` bounds the difference between norms[i] + norms[j] − 2 · product and the
     squared distance that is summed column by column.
     """
 
@@ -203,7 +203,7 @@ class ProductBlocks:
 
     @classmethod
     def from_points(cls, points: FloatArray) -> ProductBlocks:
-        """Centre the points and bound the rounding."""
+        """Centre the points and compute the bounds."""
         shift = points.mean(axis=0)
         centred = points - shift
         norms = np.einsum("ij,ij->i", centred, centred)
@@ -212,19 +212,19 @@ class ProductBlocks:
         return cls(points, shift, centred, norms, slack, largest)
 
     def rows_at_a_time(self) -> int:
-        """How many rows of products fit the memory set aside for them."""
+        """Return how many rows of products fit into the memory for them."""
         return max(1, BLOCK_ENTRIES // len(self.norms))
 
     def products(self, rows: IntArray) -> FloatArray:
-        """Scalar products of some points with all points."""
+        """Return scalar products of some points with all points."""
         return self.centred[rows] @ self.centred.T
 
     def core_distances(self, k: int, n_jobs: int | None = None, ranks: Ranks = ALONE) -> FloatArray:
-        """Squared distance from each point to its k-th nearest, itself included."""
+        """Return the squared distance from each point to its k-th nearest, counting the point itself."""
         return self.neighbours(k, n_jobs, ranks)[1][:, -1].copy()
 
     def neighbours(self, k: int, n_jobs: int | None = None, ranks: Ranks = ALONE) -> tuple[IntArray, FloatArray]:
-        """The k points nearest to each point, itself included, and squared distances."""
+        """Return the k points nearest to each point, counting itself, and squared distances."""
         n = len(self.norms)
         if k == 1:
             return np.arange(n)[:, None], np.zeros((n, 1))
@@ -235,7 +235,7 @@ class ProductBlocks:
         return index, distance
 
     def nearest(self, queries: FloatArray, k: int, n_jobs: int | None = None) -> tuple[IntArray, FloatArray]:
-        """Rows of the k points nearest to each query, nearest first, and their squared distances."""
+        """Return rows of the k points nearest to each query, nearest first, and their squared distances."""
         index, distance = np.empty((len(queries), k), np.int64), np.empty((len(queries), k))
         for part, block in self._blocks(queries):
             run_chunks(
@@ -246,7 +246,7 @@ class ProductBlocks:
     def nearest_reachable(
         self, core: FloatArray, queries: FloatArray, query_core: FloatArray, n_jobs: int | None = None
     ) -> tuple[IntArray, FloatArray]:
-        """Row of least mutual reachability from each query, and the squares of it."""
+        """Return the row with the least mutual reachability to each query, and its square."""
         index, distance = np.empty(len(queries), np.int64), np.empty(len(queries))
         for part, block in self._blocks(queries):
             run_chunks(
@@ -256,7 +256,7 @@ class ProductBlocks:
         return index, distance
 
     def _blocks(self, queries: FloatArray) -> Iterator[tuple[slice, tuple[Any, ...]]]:
-        """Slices of the queries, and for each what the kernels take: scalar products first."""
+        """Yield slices of the queries, and for each slice the arguments of the kernels: scalar products first."""
         for start in range(0, len(queries), self.rows_at_a_time()):
             part = slice(start, min(start + self.rows_at_a_time(), len(queries)))
             own = queries[part]
@@ -268,20 +268,20 @@ class ProductBlocks:
 
 
 def _rounding(reach: FloatArray, largest: float, dimensions: int) -> FloatArray:
-    """What rounding can cost a squared distance from scalar products, of norms that add up to `reach` at most."""
+    """Return a bound on the rounding error of squared distances from products, if norms add up to at most `reach`."""
     epsilon = np.finfo(np.float64).eps
     return np.asarray(epsilon * (4.0 * (dimensions + 8) * reach + 16.0 * largest * np.sqrt(dimensions * reach)))
 
 
 def choose_algorithm(n_points: int, n_columns: int) -> str:
-    """The fastest exact algorithm for data of this shape."""
+    """Return the fastest exact algorithm for data of this shape."""
     if n_points <= FEW_POINTS:
         return "prim"
     return "kd_tree" if n_columns <= FEW_COLUMNS else "blocks"
 
 
 def make_search(points: FloatArray) -> KDTree | AllPairs | ProductBlocks:
-    """The search that suits the shape of the points."""
+    """Build the search that is fastest for points of this shape."""
     if points.shape[1] > FEW_COLUMNS:
         return ProductBlocks.from_points(points)
     return KDTree.from_points(points) if choose_algorithm(*points.shape) == "kd_tree" else AllPairs.from_points(points)

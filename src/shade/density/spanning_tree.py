@@ -17,7 +17,7 @@ from shade._kernels import boruvka, prim
 from shade.density.order import canonical_order, differs_from_last
 from shade.density.search import AllPairs, KDTree, ProductBlocks, choose_algorithm
 
-WORTH_A_DEVICE = 2048  # rows from which moving the data pays
+WORTH_A_DEVICE = 2048  # from this number of rows on, moving the data to the device is worth the time
 
 ALGORITHMS = ("auto", "prim", "kd_tree", "blocks")
 
@@ -29,7 +29,7 @@ class SpanningTree:
     Attributes
     ----------
     edges : ndarray of shape (n_samples - 1, 2)
-        The rows that each edge joins.
+        The two rows that each edge joins.
     weights : ndarray of shape (n_samples - 1,)
         Mutual-reachability distance of each edge.
     """
@@ -52,7 +52,7 @@ def minimum_spanning_tree(
     device: str = "cpu",
     ranks: Ranks = ALONE,
 ) -> SpanningTree:
-    """Minimum spanning tree of the complete graph under mutual reachability.
+    """Build the minimum spanning tree of the complete graph under mutual reachability.
 
     Parameters
     ----------
@@ -63,10 +63,10 @@ def minimum_spanning_tree(
     n_jobs : int, optional
         Number of threads; all cores if None.
     device : str, default="cpu"
-        "cuda" or "cuda:N" searches there, in single precision; the weights are then measured in double precision. Small
-        data, and data given an algorithm, stay on the CPU.
+        "cuda" or "cuda:N" searches there in single precision; then the weights are computed in double precision.
+        Small data, and data with a given algorithm, stay on the CPU.
     ranks : Ranks, optional
-        The processes that build this tree together, all from the same points. By default, this process builds it.
+        The processes that build this tree together from the same points. By default, this process builds it alone.
 
     Returns
     -------
@@ -91,9 +91,9 @@ def minimum_spanning_tree(
 
 
 def _find_copies(points: FloatArray, min_samples: int) -> tuple[IntArray, IntArray, IntArray]:
-    """The rows that a tree is built of, those beyond `min_samples` at one place, and where each of these is kept.
+    """Return the rows to build a tree of, the rows beyond `min_samples` at one place, and for each a row kept there.
 
-    Rows at such a place have the core distance 0. To search from each of them again would take quadratic time.
+    Rows at such a place have the core distance 0. Searching from each of them would take quadratic time.
     """
     order = canonical_order(points)
     begins = differs_from_last(points, order)
@@ -105,7 +105,7 @@ def _find_copies(points: FloatArray, min_samples: int) -> tuple[IntArray, IntArr
 def _span(
     points: FloatArray, min_samples: int, algorithm: str, n_jobs: int | None, device: str, ranks: Ranks
 ) -> SpanningTree:
-    """The tree of points of which no more than `min_samples` coincide."""
+    """Build the tree of points of which at most `min_samples` coincide."""
     if algorithm == "auto" and device.startswith("cuda") and len(points) >= WORTH_A_DEVICE:
         tree = ranks.from_first(partial(_try_device, points, min_samples, device))
         if tree is not None:
@@ -117,14 +117,14 @@ def _span(
 
 
 def _try_device(points: FloatArray, min_samples: int, device: str) -> SpanningTree | None:
-    """The tree from a CUDA device, or None, with a warning, where its kernels cannot run."""
+    """Build the tree on a CUDA device. If its kernels cannot run, warn and return None."""
     try:
         import torch
 
         from shade.density.device_tree import spanning_tree_on_device
 
         return spanning_tree_on_device(points, min_samples, torch.device(device))
-    except Exception as error:  # a missing compiler, too little memory, an old driver: the CPU can still do it
+    except Exception as error:  # no compiler, too little memory, an old driver: the CPU still works
         warnings.warn(
             f"The spanning tree is built on the CPU, since {device!r} could not: {type(error).__name__}: {error}",
             ShadeWarning,
@@ -134,7 +134,7 @@ def _try_device(points: FloatArray, min_samples: int, device: str) -> SpanningTr
 
 
 def _prim(points: FloatArray, min_samples: int, n_jobs: int | None, ranks: Ranks) -> SpanningTree:
-    """Prim's algorithm, for data so small that each rank builds the tree by itself."""
+    """Build the tree with Prim's algorithm. The data is so small that each rank builds the whole tree."""
     pairs = AllPairs.from_points(points)
     core = pairs.core_distances(min_samples, n_jobs)
     edges = len(points) - 1
@@ -144,7 +144,7 @@ def _prim(points: FloatArray, min_samples: int, n_jobs: int | None, ranks: Ranks
 
 
 class BoruvkaRounds:
-    """What Borůvka's rounds share: components, the edge each point knows of, and the tree so far.
+    """State of Borůvka's algorithm: components, the best edge found for each point, and the tree so far.
 
     Each rank searches for its share of the points.
     """
@@ -166,23 +166,23 @@ class BoruvkaRounds:
         return self.edges < len(self.weights)
 
     def begin(self) -> None:
-        """Forget partners that are now inside, and bound what each component has to beat."""
+        """Remove partners that are now in the same component, and update the bound of each component."""
         boruvka.bound_components(self.component, self.partner, self.reach, self.bound)
 
     def searching(self) -> IntArray:
-        """Points that may improve the bound of their component, and are this rank's to search for."""
+        """Return the points of this rank that may improve the bound of their component."""
         rows = np.flatnonzero((self.partner < 0) & (self.reach < self.bound[self.component]))
         return rows[self.ranks.rank :: self.ranks.count]
 
     def finish(self) -> None:
-        """Join components along the lightest edges that were found, by whichever rank: a search only raises both."""
+        """Join components along the lightest edges that any rank found. A search only raises `partner` and `reach`."""
         self.ranks.reduce_max(self.partner, self.reach)
         self.edges = boruvka.merge_components(
             self.component, self.partner, self.reach, self.tails, self.heads, self.weights, self.edges
         )
 
     def tree(self, indices: IntArray | None = None) -> SpanningTree:
-        """The finished tree, its points named by `indices`."""
+        """Return the finished tree, with the points renamed by `indices`."""
         edges = np.column_stack([self.tails, self.heads])
         return SpanningTree(edges if indices is None else indices[edges], np.sqrt(self.weights))
 
@@ -219,7 +219,7 @@ def _boruvka_in_blocks(points: FloatArray, min_samples: int, n_jobs: int | None,
     while rounds.unfinished:
         rounds.begin()
         waiting = rounds.searching()
-        # Points with the smallest bounds come first: what they find spares the others a search.
+        # Points with the smallest bounds come first: the edges that they find make searches of others unnecessary.
         waiting = waiting[np.argsort(rounds.reach[waiting], kind="stable")]
         while len(waiting):
             waiting = waiting[rounds.reach[waiting] < rounds.bound[rounds.component[waiting]]]

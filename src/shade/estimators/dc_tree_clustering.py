@@ -1,4 +1,4 @@
-"""DCTreeClustering: the clusters of given points, with no network before."""
+"""DCTreeClustering: clustering of given points, without training a network."""
 
 from __future__ import annotations
 
@@ -135,8 +135,8 @@ class DCTreeClustering(TreeClusteringMixin, ClusterMixin, BaseEstimator):  # typ
         warn_of_result(self.clustering_)
         return self
 
-    def check_parameters(self, *, to_fit: bool = True) -> None:  # as SHADE has it
-        """Check the parameters without fitting; raises ValueError with one sentence about the first that is wrong."""
+    def check_parameters(self, *, to_fit: bool = True) -> None:  # to_fit is for SHADE
+        """Check the parameters without fitting; raise ValueError for the first one that is wrong."""
         check_parameters(vars(self), CLUSTERING_RULES, "DCTreeClustering")
         validation.check_n_jobs(self.n_jobs, "DCTreeClustering")
         tree_device(self.device)

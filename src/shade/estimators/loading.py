@@ -1,4 +1,4 @@
-"""Models from their files."""
+"""Load models from files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ def load(path: str | PathLike[str], *, network: nn.Module | None = None, device:
     path : str or path
         A file, or the folder that `shade fit` wrote.
     network : torch module, optional
-        Needed where the model was trained with a module of your own: one of the same kind, whose weights are replaced.
+        Needed if the model was trained with a module of your own: a module of the same kind, whose weights are
+        replaced.
     device : str, default="auto"
         Where the loaded model runs.
 

@@ -1,7 +1,7 @@
-"""Warnings after a fit that went well: one cluster, much noise, and rows that may hide clusters.
+"""Warnings after a successful fit: one cluster, much noise, and rows that may hide clusters.
 
-They name the next step as methods, `recluster(...)` or `set_params(...).fit(X)`, which the command line turns into its
-own words.
+They give the next step as a method call, `recluster(...)` or `set_params(...).fit(X)`. The command line replaces these
+calls by its own options.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from shade.clustering.structure_tree import StructureTree
 from shade.data.samples import counted
 
 MUCH_NOISE = 0.5
-LONELY_COLUMNS = 0.1  # fraction of the columns in which one row far out is worth a warning
+LONELY_COLUMNS = 0.1  # fraction of the columns with one far row, from which a warning is given
 NEXT_SPLITS = (2, 3)
 MOST_UNUSUAL = 0.5  # fraction of new rows that may be unlike those that were fitted
 
@@ -95,7 +95,7 @@ def _explain_unmet(clustering: Clustering) -> str:
 
 
 def next_splits(clustering: Clustering) -> list[list[int]]:
-    """Sizes of the parts if a single cluster is divided into two, into three; as far as it can be."""
+    """Return the sizes of the parts if the data is divided into two or three clusters, as far as possible."""
     flats = [clustering.with_number(number).flat for number in NEXT_SPLITS]
     return [
         np.bincount(flat.labels[flat.labels >= 0]).tolist()
@@ -105,7 +105,7 @@ def next_splits(clustering: Clustering) -> list[list[int]]:
 
 
 def explain_noise(clustering: Clustering) -> str:
-    """Why more than half of the rows are noise, and what changes it; nothing if fewer are."""
+    """Return why more than half of the rows are noise, and a remedy; "" if fewer rows are noise."""
     share, n = _share_of_noise(clustering), len(clustering.flat.labels)
     if share <= MUCH_NOISE:
         return ""
@@ -132,7 +132,7 @@ def _share_of_noise(clustering: Clustering) -> float:
 
 
 def _connecting_distance(clustering: Clustering) -> str:
-    """A larger distance at which less than half of the rows are noise, or the largest in the tree."""
+    """Return a larger distance at which at most half of the rows are noise, or the largest in the tree."""
     reachability = clustering.dc_tree.reachability
     found = [f"{value:.3g}" for value in np.quantile(reachability[np.isfinite(reachability)], (0.5, 0.7, 0.9, 1.0))]
     free, rule = replace(clustering, numbers=None), clustering.rule
@@ -155,7 +155,7 @@ def warn_of_misfit(far_away: float, badly_embedded: float) -> None:
 
 
 def warn_of_lonely_rows(lonely: IntArray, names: Sequence[str]) -> None:
-    """Warn of columns in which one row lies far out, if there are so many that clusters may be hidden."""
+    """Warn if one row is far from all others in so many columns that clusters may be hidden."""
     if len(lonely) < LONELY_COLUMNS * len(names):
         return
     first = str(names[lonely[0]])

@@ -1,4 +1,4 @@
-"""Rows that come to an estimator: numbers, finite, and with the columns of the rows it was fitted to."""
+"""Checks of rows that are given to an estimator: numbers, finite, and with the columns of the fit."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from shade.data.samples import enumerate_names
 if TYPE_CHECKING:
     from shade.estimators.shade import SHADE
 
-OF_A_RANK = {"callbacks", "device", "n_jobs", "verbose"}  # parameters in which the processes of a fit may differ
+OF_A_RANK = {"callbacks", "device", "n_jobs", "verbose"}  # parameters that may differ between the processes of a fit
 
 
 def check_samples(model: SHADE, X: Any, *, reset: bool) -> Any:
-    """Check rows and flatten images; the shape of one sample is kept for the network."""
+    """Check rows and flatten images. The shape of one sample is stored for the network."""
     source = as_source(X)
     X = validation.to_numpy(X)
     shape = tuple(getattr(X, "shape", ()))[1:] if source is None else source.sample_shape
@@ -51,9 +51,9 @@ def check_samples(model: SHADE, X: Any, *, reset: bool) -> Any:
 
 
 def check_ranks(ranks: Ranks, parameters: Mapping[str, object], rows: Any) -> None:
-    """Refuse a fit by several processes, before they share any work, if they have been given different things."""
+    """Raise an error if the processes of a fit have different versions, parameters or data, before they share work."""
     if ranks.count > 1:
-        # What is no number and no text says where in memory it is, which differs.
+        # The text of other objects has their address in memory, which differs between processes.
         given = {name: re.sub(" at 0x[0-9A-Fa-f]+", "", repr(value)) for name, value in parameters.items()}
         ranks.check_same({"shade": __version__, **installed_versions(("torch", "numpy"))}, "versions")
         ranks.check_same({name: given[name] for name in set(given) - OF_A_RANK}, "parameters")
@@ -61,12 +61,12 @@ def check_ranks(ranks: Ranks, parameters: Mapping[str, object], rows: Any) -> No
 
 
 def check_rows(estimator: Any, X: Any, *, reset: bool) -> AnyArray:
-    """Check rows as scikit-learn does, with our words for what is not a number."""
+    """Check rows as scikit-learn does, with our own messages for values that are not numbers."""
     if hasattr(X, "dtypes") and hasattr(X, "iloc"):
         for position, name in enumerate(X.columns):
             validation.check_whole_numbers(X.iloc[:, position].to_numpy(), f"Column {str(name)!r}")
     elif isinstance(X, list | tuple):
-        with suppress(ValueError):  # where rows have unequal lengths, which is told below
+        with suppress(ValueError):  # rows of unequal lengths are reported below
             X = np.asarray(X)
     if isinstance(X, np.ndarray):
         validation.check_whole_numbers(X)
@@ -86,7 +86,7 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> AnyArray:
 
 
 def _blame_columns(X: Any, error: Exception) -> None:
-    """Say in our words which columns of a DataFrame, or which entry of an array, are at fault, if any."""
+    """Raise our own error for columns of a DataFrame or an entry of an array that is no number, if there is one."""
     if not (hasattr(X, "dtypes") and hasattr(X, "iloc")):
         texts = np.ndenumerate(X) if isinstance(error, ValueError) and isinstance(X, np.ndarray) else ()
         for place, value in texts:
@@ -110,7 +110,7 @@ def _blame_columns(X: Any, error: Exception) -> None:
 
 
 def _odd_value(column: Any) -> str | None:
-    """The first entry of a column that is no number, as text."""
+    """Return the first entry of a column that is no number, as text."""
     if column.to_numpy().dtype.kind in "fiub":
         return None
     for value in column.dropna():
@@ -122,7 +122,7 @@ def _odd_value(column: Any) -> str | None:
 
 
 def check_source(estimator: Any, source: RowSource, *, reset: bool) -> RowSource:
-    """Check the columns of data that is read later, by number and name, as scikit-learn does."""
+    """Check number and names of the columns of data that is read later, as scikit-learn does."""
     n_features, names = source.shape[1], source.names
     if reset:
         estimator.n_features_in_ = n_features

@@ -27,7 +27,7 @@ from shade.clustering.growing import USUAL
 from shade.clustering.known import Known
 from shade.data.encoding import TableEncoding
 from shade.data.row_sources import RowSource
-from shade.data.standardize import Standardizer, choose_standardization
+from shade.data.standardize import Standardizer, choose_standardization, have_one_length
 from shade.density.data_tree import DataTree
 from shade.density.neighbours import find_neighbours
 from shade.density.spanning_tree import minimum_spanning_tree
@@ -216,7 +216,7 @@ class SHADE(TreeClusteringMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
     standardizer_: Standardizer
     networks_: list[nn.Module]
     reconstruction_limit_: float | None  # files of earlier versions have none
-    table_encoding_: TableEncoding  # only where the command line read the data from a table
+    table_encoding_: TableEncoding  # only if the command line read the data from a table
 
     def __init__(
         self,
@@ -293,8 +293,8 @@ class SHADE(TreeClusteringMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or images of shape (n_samples, channels, height, width)
-            ndarray, DataFrame, torch tensor; or what is read as it is needed: a memmap, a zarr array or anything else
-            with `shape`, `dtype` and slicing, or the path of a npy or parquet file, a zarr store, or a folder of
+            ndarray, DataFrame or torch tensor. Or data that is read when it is needed: a memmap, a zarr array or any
+            object with `shape`, `dtype` and slicing, or the path of a npy or parquet file, a zarr store, or a folder of
             parquet files or images.
         y : array-like of shape (n_samples,), optional
             Known labels of some rows as whole numbers, −1 for rows whose label is unknown. Rows with the same label are
@@ -303,7 +303,7 @@ class SHADE(TreeClusteringMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         must_link, cannot_link : array-like of int of shape (n_pairs, 2), optional
             Pairs of row numbers that belong to one cluster, and pairs that do not.
         checkpoint : str or path, optional
-            File to which the state of training is saved. It is always complete. Ctrl-C also saves it.
+            File for the state of training. It is always complete. Ctrl-C also writes it.
         checkpoint_minutes : float, optional, default=10.0
             Minutes after which the checkpoint is written anew.
         checkpoint_epochs : int, optional
@@ -348,7 +348,7 @@ class SHADE(TreeClusteringMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
             samples = self.standardizer_.apply(rows) if plan.window_rows is None else None
             data = self._read_data(samples, ranks)
             tree = None if data is None else data.dc_tree
-            neighbours = self._find_neighbours(data)
+            neighbours = self._find_neighbours(data, rows)
             job = replace(job, standardize=self.standardizer_.apply)
             results = train(job, rows, samples, tree, neighbours, plan, device, seed, checkpoints)
             self.networks_ = [result.network.to("cpu") for result in results]
@@ -402,13 +402,13 @@ class SHADE(TreeClusteringMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         return self
 
     def transform(self, X: object, *, out: str | PathLike[str] | None = None) -> SingleArray:
-        """Embed rows; each row is embedded on its own, whatever comes with it.
+        """Embed rows. The embedding of a row does not depend on the other rows.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or images or data to be read as in `fit`
         out : str or path, optional
-            A npy file that the embedding is written to as it comes; what is returned is a memmap of it.
+            A npy file to which the embedding is written block by block; the result is then a memmap of it.
 
         Returns
         -------
@@ -423,7 +423,7 @@ class SHADE(TreeClusteringMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         return cast(SingleArray, np.load(out, mmap_mode="r"))
 
     def inverse_transform(self, Z: object) -> FloatArray:
-        """Decode embedded rows into the unit and shape of the data; networks of an ensemble are averaged.
+        """Decode embedded rows to the unit and shape of the data. The results of several networks are averaged.
 
         Parameters
         ----------
@@ -445,12 +445,12 @@ class SHADE(TreeClusteringMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         return self._embedder().decode(points).reshape(len(points), *self.sample_shape_)
 
     def to_onnx(self, path: str | PathLike[str]) -> None:
-        """Write the encoder, standardisation included, as an ONNX file: `transform` without shade or torch.
+        """Write the encoder with its standardisation as an ONNX file, which does `transform` without shade or torch.
 
         Parameters
         ----------
         path : str or path
-            By custom it ends in ".onnx". The input is "X", any number of samples of float32; the output "embedding".
+            Usually ends in ".onnx". The input is "X", any number of samples in float32; the output is "embedding".
         """
         check_is_fitted(self)
         from shade.persistence.onnx_export import write_onnx
@@ -458,7 +458,7 @@ class SHADE(TreeClusteringMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         write_onnx(path, self.standardizer_, self.networks_, self.sample_shape_, self._network_shape())
 
     def _read_data(self, samples: SingleArray | None, ranks: Ranks) -> DataTree | None:
-        """The density tree of the data; none where training follows trees of batches."""
+        """Return the density tree of the data, or None if training uses trees of batches."""
         if samples is None or self.training_tree_ != "complete" or not (self.density_weight or self.background_noise):
             return None
         logger.info("Building the density tree of the data.")
@@ -468,13 +468,14 @@ class SHADE(TreeClusteringMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         background, clusters = ranks.from_first(lambda: read_data(tree, self.rule(), self.n_jobs))
         return replace(tree, background=background, clusters=clusters)
 
-    def _find_neighbours(self, data: DataTree | None) -> AnyArray | None:
+    def _find_neighbours(self, data: DataTree | None, rows: Any) -> AnyArray | None:
         """The neighbours of each row on which the embedding settles; none where it does not."""
         self.settled_ = bool(self.settle) and data is not None and data.clusters is None
         if data is None or not self.settled_:
             return None
         logger.info("Searching the neighbours of each row.")
-        return find_neighbours(data.samples, NEIGHBOURS, n_jobs=self.n_jobs, device=tree_device(self.device))
+        by_angle, device = have_one_length(rows), tree_device(self.device)
+        return find_neighbours(data.samples, NEIGHBOURS, by_angle=by_angle, n_jobs=self.n_jobs, device=device)
 
     def _training_job(self, n_rows: int, device: torch.device, ranks: Ranks) -> TrainingJob:
         return TrainingJob(
@@ -500,9 +501,9 @@ class SHADE(TreeClusteringMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         )
 
     def check_parameters(self, *, to_fit: bool = True) -> torch.device:
-        """Check the parameters without fitting; raises ValueError with one sentence about the first that is wrong.
+        """Check the parameters without fitting; raise ValueError for the first one that is wrong.
 
-        A model that was clustered again may have more `min_samples` than rows per batch, as it is not trained again.
+        After `recluster`, `min_samples` may be larger than the batch size, since the model is not trained again.
         """
         check_parameters(vars(self), RULES, "SHADE")
         validation.check_n_jobs(self.n_jobs, "SHADE")
@@ -536,5 +537,5 @@ class SHADE(TreeClusteringMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = []  # the embedding is float32 whatever comes in
+        tags.transformer_tags.preserves_dtype = []  # the embedding is always float32
         return tags

@@ -1,4 +1,4 @@
-"""What both estimators offer once their points are clustered: attributes, and doors to the clustering."""
+"""What both estimators can do after clustering: attributes, and methods on the clustering."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ CLUSTERING_RULES: dict[str, Rule] = {
 
 
 class TreeClusteringMixin:
-    """What an estimator gains once it has a `Clustering`.
+    """Attributes and methods of an estimator that has a `Clustering`.
 
-    The estimator calls `set_clustering` in its `fit` and says with `_points_of(X)` where new rows lie.
+    The estimator calls `set_clustering` in its `fit`. Its method `_points_of(X)` returns the points of new rows.
     """
 
     min_samples: int
@@ -80,7 +80,7 @@ class TreeClusteringMixin:
     dc_tree_: DCTree
     structure_tree_: StructureTree
     known_labels_: IntArray
-    _map: tuple[object, PointMap] | None = None  # the points that were mapped, and their map
+    _map: tuple[object, PointMap] | None = None  # the points of the map, and the map
 
     def fit_predict(self, X: object, y: object = None, **fitting: Any) -> IntArray:
         """Fit and return `labels_`; takes what `fit` takes, known labels included."""
@@ -94,11 +94,11 @@ class TreeClusteringMixin:
     def predict(self, X: object, *, return_probabilities: Literal[True]) -> tuple[IntArray, FloatArray]: ...
 
     def predict(self, X: object, *, return_probabilities: bool = False) -> IntArray | tuple[IntArray, FloatArray]:
-        """Cluster of new rows, by the tree and the rule of training.
+        """Return the cluster of new rows, by the tree and the rule of training.
 
-        A row belongs to the cluster of the training point that it is density-connected to first, if that happens
-        within the distance at which the cluster ends; else it is noise. A training row gets the
-        label it has in `labels_`.
+        A row gets the cluster of the training point that it is density-connected to first, if this is within the
+        distance at which the cluster ends; otherwise it is noise. A training row gets its label in `labels_`.
+
 
         Parameters
         ----------
@@ -111,7 +111,8 @@ class TreeClusteringMixin:
         labels : ndarray of shape (n_samples,)
             −1 is noise.
         probabilities : ndarray of shape (n_samples,)
-            Only if asked for: membership strengths, for training rows those of `probabilities_`.
+            Only with `return_probabilities`: membership strengths. For training rows they are those of
+            `probabilities_`.
         """
         check_is_fitted(self)
         attachment = self._attach(X)
@@ -127,22 +128,23 @@ class TreeClusteringMixin:
     def memberships(self, X: object = None, *, top: int) -> tuple[IntArray, FloatArray]: ...
 
     def memberships(self, X: object = None, *, top: int | None = None) -> FloatArray | tuple[IntArray, FloatArray]:
-        """How strongly each row belongs to every cluster.
+        """Return how strongly each row belongs to every cluster.
 
         The largest membership of a row is that of its own cluster and equals its probability. The sum is at most 1; the
-        rest is the share of noise. The memberships of a noise row are 0; `assign_noise` finds clusters for such rows.
+        remainder is the membership in noise. The memberships of a noise row are 0; `assign_noise` finds clusters for
+        such rows.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), optional
             New rows. If None, the rows that were clustered.
         top : int, optional
-            Return only so many clusters per row, which saves memory.
+            Return only this number of clusters per row, which saves memory.
 
         Returns
         -------
         ndarray of shape (n_samples, n_clusters)
-            With `top`, two arrays of at most so many columns: clusters, the strongest first (−1: none), and values.
+            With `top`, two arrays of at most `top` columns: clusters, the strongest first (−1: none), and memberships.
 
         Examples
         --------
@@ -157,7 +159,7 @@ class TreeClusteringMixin:
         return memberships_of(self.clustering_, None if X is None else self._attach(X), top)
 
     def score_samples(self, X: object) -> FloatArray:
-        """Negative outlier score of each row: 0 in the densest part of a branch, towards −1 far outside.
+        """Return the negative outlier score of each row: 0 in the densest part of a branch, near −1 far outside.
 
         Parameters
         ----------
@@ -166,23 +168,23 @@ class TreeClusteringMixin:
         Returns
         -------
         ndarray of shape (n_samples,)
-            Lower values are more abnormal; for training rows it is `-outlier_scores_`.
+            Lower values are more abnormal. For training rows it is `-outlier_scores_`.
         """
         check_is_fitted(self)
         return -score_new_points(self.structure_tree_, self._attach(X))
 
     def assign_noise(self, strategy: str = "tree", X: object = None) -> IntArray:
-        """Labels with every noise point put into a cluster; `labels_` stays as it is.
+        """Return labels in which every noise point has a cluster; `labels_` is not changed.
 
         Parameters
         ----------
         strategy : {"tree", "nearest"}, default="tree"
-            "tree" takes the cluster that a point reaches over the shortest links: the edges of the spanning trees of
-            the embedding and, where training followed it, of the data. "nearest" takes the cluster of the nearest
-            clustered point. Among edges of equal weight the order of the rows decides which the trees hold.
+            "tree" uses the cluster that a point reaches over the shortest links: the edges of the spanning trees of the
+            embedding and, if training used it, of the data. "nearest" uses the cluster of the nearest clustered point.
+            If edges have equal weight, the order of the rows decides which of them are in the trees.
         X : array-like of shape (n_samples, n_features), optional
-            The rows that were clustered, in the same order. "nearest" then measures in the data, standardised as in
-            training, as the figures of the paper (SHADE_1nn) seem to have been made; else in the embedding.
+            The rows that were clustered, in the same order. If given, "nearest" measures distances in the standardised
+            data, which seems to be how the figures of the paper (SHADE_1nn) were made; otherwise in the embedding.
 
         Returns
         -------
@@ -200,21 +202,22 @@ class TreeClusteringMixin:
         return assign_nearest(self.labels_, points, self.n_jobs)
 
     def explain(self, X: object, top: int = 5) -> Explanation:
-        """For each cluster, the features that set its rows apart from all others, with the size of the effect.
+        """Find for each cluster the features that separate its rows from all others, with the size of the effect.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The rows that were clustered, in the same order. Other columns than those clustered are welcome: they may
-            say what the clusters are.
+            The rows that were clustered, in the same order. Other columns than those clustered are possible: they may
+            describe the clusters.
         top : int, default=5
-            Number of features a cluster.
+            Number of features per cluster.
 
         Returns
         -------
         Explanation
-            Print it, read its arrays, or turn it into a table with `to_frame()`. The effect of a feature, Cliff's
-            delta, is 1 or −1 where it alone tells the cluster from the rest and 0 where it tells nothing.
+            Print it, read its arrays, or turn it into a table with `to_frame()`. The effect of a feature is Cliff's
+            delta: 1 or −1 if the feature alone separates the cluster from the rest, and 0 if it does not separate them
+            at all.
 
         Examples
         --------
@@ -239,29 +242,28 @@ class TreeClusteringMixin:
         between_noise: bool | None = None,
         background_noise: bool | None = None,
     ) -> Self:
-        """Another clustering of the same points, without training again.
+        """Cluster the same points in another way, without training again.
 
         Parameters
         ----------
         n_clusters : int, optional
-            Number of clusters; as many as the tree shows if None. For fewer than that, the clusters that are nearest to
-            each other are joined, one pair after the other. For more, splits of the tree that are more than chance are
-            used first, then others.
+            Number of clusters. If None, it is found automatically. For a smaller number, the nearest clusters are
+            joined, one pair after the other. For a larger number, real splits of the tree are used first, then others.
         cut_distance : float, optional
-            Cut the tree at a distance, as DBSCAN* does.
+            Cut the tree at this distance, as DBSCAN* does.
         min_samples : int, optional
-            Estimate the density anew, with another number of neighbours.
+            Estimate the density again, with another number of neighbours.
         min_cluster_size : int, optional
             Minimum number of rows of a branch of the tree.
         between_noise : bool, optional
             Whether rows between clusters are noise.
         background_noise : bool, optional
-            Only the value of `fit`, which finds the background, is allowed.
+            Only the value of `fit` is allowed, since `fit` finds the background.
 
         Returns
         -------
         estimator
-            A fitted estimator with the other clustering; this one stays as it is.
+            A fitted estimator with the other clustering; this one is not changed.
         """
         check_is_fitted(self)
         for name, value, least in (
@@ -322,10 +324,10 @@ class TreeClusteringMixin:
         return self
 
     def layers(self) -> Layers:
-        """A few nested clusterings of the same rows, from coarse to fine; `labels_` is one of them.
+        """Find a few nested clusterings of the same rows, from coarse to fine; `labels_` is one of them.
 
         Coarser layers join nearest clusters, as `recluster(n_clusters=...)` does. Finer layers divide clusters into
-        branches of the tree. If the tree shows no coarser or finer structure, there are no such layers.
+        branches of the tree. If the tree has no coarser or finer structure, there are no such layers.
 
         Returns
         -------
@@ -343,7 +345,7 @@ class TreeClusteringMixin:
         return find_layers(self.clustering_)
 
     def map(self, X: object = None) -> FloatArray:
-        """Places of rows in two dimensions, made for looking: clusters are apart, and late merges far apart.
+        """Return places of rows in two dimensions, for plots: clusters that merge late are far apart.
 
         The map is computed when it is first needed, which takes some seconds for tens of thousands of rows. It depends
         on `points_` alone, not on the order of the rows, the number of threads, or the clusters that are chosen. See
@@ -352,8 +354,8 @@ class TreeClusteringMixin:
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), optional
-            New rows. Each is placed at a weighted mean of the places of the nearest rows that were clustered. If None,
-            the rows that were clustered.
+            New rows. Each is placed at a weighted mean of the places of the nearest clustered rows. If None, the rows
+            that were clustered.
 
         Returns
         -------
@@ -377,13 +379,13 @@ class TreeClusteringMixin:
         return np.concatenate([found.place(points, n_jobs=self.n_jobs) for points in self._points_of(X)])
 
     def to_frame(self, ids: object = None, *, embedding: bool = False) -> pandas.DataFrame:
-        """Labels, probabilities and outlier scores of the training rows as a table.
+        """Return labels, probabilities and outlier scores of the training rows as a table.
 
         Parameters
         ----------
         ids : array-like of shape (n_samples,), optional
-            What the rows are called, the index of the table; their numbers if None. To join it with a DataFrame that
-            was clustered, give the index of that.
+            Names of the rows, for the index of the table; row numbers if None. To join the result with a DataFrame that
+            was clustered, give the index of that DataFrame.
         embedding : bool, default=False
             Add a column for each dimension of the embedding.
 
@@ -406,19 +408,19 @@ class TreeClusteringMixin:
     def save(self, path: str | PathLike[str], *, decoder: bool = True) -> None:
         """Write the model to one file that `shade.load` reads.
 
-        A file of DCTreeClustering holds the points it was fitted to. A file of SHADE holds the embedding and the
-        networks: the decoder turns the embedding back into approximate rows. Share it as carefully as the data.
+        A file of DCTreeClustering holds the points of the fit. A file of SHADE holds the embedding and the networks,
+        and the decoder turns the embedding back into approximate rows. Share such a file as carefully as the data.
 
         Parameters
         ----------
         path : str or path
-            By custom it ends in ".shade".
+            Usually ends in ".shade".
         decoder : bool, default=True
             Whether to save the decoders of SHADE's own networks. Without them, nobody can turn the embedding back into
             rows with the file alone, and the loaded model has no `inverse_transform`.
         """
         check_is_fitted(self)
-        from shade.persistence.model_file import write_model_file  # here, as clustering alone needs no torch
+        from shade.persistence.model_file import write_model_file  # here, since clustering alone needs no torch
         from shade.persistence.saved_state import contents_of
 
         write_model_file(path, contents_of(self, decoder=decoder))
@@ -430,20 +432,20 @@ class TreeClusteringMixin:
             ...
 
         def _points_of(self, X: object) -> Iterable[FloatArray]:
-            """Where rows lie among the points of the tree, in one piece or several."""
+            """Return the points of rows in the space of the tree, in one or several parts."""
             ...
 
         def _space_of(self, X: object) -> FloatArray:
-            """Rows of the data as they are compared with each other."""
+            """Return rows of the data in the space in which they are compared."""
             ...
 
     @property
     def points_(self) -> FloatArray | SingleArray:
-        """The points that were clustered: the embedding, or the rows themselves where nothing was trained."""
+        """The points that were clustered: the embedding, or the given rows if nothing was trained."""
         return getattr(self, "embedding_", self.clustering_.points)
 
     def rule(self) -> ClusterRule:
-        """The rule that the parameters mean."""
+        """Return the rule that the parameters describe."""
         return ClusterRule(**{name: getattr(self, name) for name in CLUSTERING_RULES})
 
     def _cluster_points(
@@ -454,14 +456,14 @@ class TreeClusteringMixin:
         space: Space = "given",
         known: Known | None = None,
     ) -> None:
-        """Cluster points. All ranks build the trees, rank 0 chooses the clusters and sends them to the others.
+        """Cluster points. All ranks build the trees; rank 0 chooses the clusters and sends them to the others.
 
-        The choice can depend on the last bit of a number, in which machines of different types differ.
+        The choice can depend on the last bit of a number, which can differ between types of machines.
         """
 
         def choose(tree_of: TreeOfRows) -> Clustering:
             rule = self.rule()
-            free = replace(rule, n_clusters=None)  # what the data shows does not depend on the wanted number
+            free = replace(rule, n_clusters=None)  # background and clear clusters do not depend on the given number
             found = cluster(points, free, data=data, space=space, n_jobs=self.n_jobs, tree_of=tree_of)
             found = replace(found, rule=rule, known=known)
             found.flat  # noqa: B018  # computed now, so that it is sent as well
@@ -479,7 +481,7 @@ class TreeClusteringMixin:
         return share_far_away(before, attachment)
 
     def set_clustering(self, clustering: Clustering) -> None:
-        """Take over a clustering of the points of this estimator: all attributes follow it."""
+        """Set a clustering of the points of this estimator, and all attributes that depend on it."""
         flat = clustering.flat
         self.clustering_ = clustering
         self.dc_tree_ = clustering.dc_tree

@@ -1,4 +1,4 @@
-"""The paper's tables and figures as commands: methods, a runner that can be stopped at any time, and what came out."""
+"""The paper's tables and figures: methods, a runner that can be stopped at any time, and the stored results."""
 
 from shade.experiments.methods import METHODS, Method, Outcome
 from shade.experiments.runner import plan_runs, run_experiments

@@ -1,8 +1,8 @@
-"""What SHADE is compared with: ClustPy's deep clustering methods, HDBSCAN on several representations, and other peers.
+"""Methods to compare with SHADE: ClustPy's deep clustering, HDBSCAN on several representations, and others.
 
-ClustPy declares torchvision, of which the package index has no CPU build, and needs it for image networks and dataset
-downloads alone. So install it without its dependencies, `pip install --no-deps clustpy`, beside the `paper` extra,
-which holds what it really imports; where torchvision is missing, a stand-in made here is enough to import it.
+ClustPy requires torchvision, of which the package index has no CPU build. It needs torchvision only for image networks
+and dataset downloads. So install ClustPy without its dependencies, `pip install --no-deps clustpy`, in addition to the
+`paper` extra, which has what it really imports. If torchvision is missing, this module provides a stand-in for it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from shade.experiments.samples import BenchmarkSamples
 if TYPE_CHECKING:
     import torch
 
-# The setup of the paper, section "Experiment Details": the same for all methods.
+# The setup of the paper, section "Experiment Details". It is the same for all methods.
 BATCH_SIZE = 500
 EMBEDDING_SIZE = 10
 PRETRAIN_EPOCHS = 50
@@ -35,14 +35,14 @@ EPOCHS = 100
 NETWORK = (512, 256, 128)
 MIN_POINTS = 5
 
-#: Samples, parameters, seed and device to labels and the points that were clustered.
+#: From samples, parameters, seed and device to labels and the points that were clustered.
 Baseline = Callable[[BenchmarkSamples, Mapping[str, Any], int, str], tuple[IntArray, AnyArray]]
 
 _GIVEN_K = ("DEC", "IDEC", "DCN", "DipEncoder")
 
 
 class _StandIn(types.ModuleType):
-    """A module that has every name one asks for."""
+    """A module that has every attribute."""
 
     def __getattr__(self, name: str) -> type:
         if name.startswith("__"):
@@ -51,7 +51,7 @@ class _StandIn(types.ModuleType):
 
 
 def load_clustpy() -> Any:
-    """ClustPy's deep clustering methods as a module, or None where ClustPy is not installed."""
+    """Return ClustPy's deep clustering methods as a module, or None if ClustPy is not installed."""
     if importlib.util.find_spec("clustpy") is None:
         return None
     if "torchvision" not in sys.modules and importlib.util.find_spec("torchvision") is None:
@@ -66,14 +66,14 @@ def load_clustpy() -> Any:
 
 
 def _move_dipdeck(module: Any, device: torch.device) -> Any:
-    """ClustPy 0.0.3 moves these tensors and forgets the moved ones, so DipDECK fails on other devices than the CPU."""
+    """Move DipDECK's tensors. ClustPy 0.0.3 does not store the moved ones, so DipDECK fails except on the CPU."""
     for name in ("labels", "cluster_centers", "dip_matrix"):
         setattr(module, name, getattr(module, name).to(device))
     return module
 
 
 class _Batches:
-    """Batches as ClustPy's own loaders give them, [rows, samples], but taken at once and not sample by sample."""
+    """Batches like those of ClustPy's loaders, [rows, samples], but indexed at once and not sample by sample."""
 
     def __init__(self, X: SingleArray, batch_size: int, device: torch.device, shuffle: bool) -> None:
         import torch
@@ -88,7 +88,7 @@ class _Batches:
     def __iter__(self) -> Iterator[list[torch.Tensor]]:
         import torch
 
-        # ClustPy seeds torch's global generator, which is what its own loaders draw from.
+        # ClustPy seeds torch's global generator, which its own loaders use.
         count = len(self.dataset)
         order = torch.randperm(count) if self.shuffle else torch.arange(count)
         for start in range(0, count, self.batch_size):
@@ -99,7 +99,7 @@ class _Batches:
 def run_clustpy(
     name: str, samples: BenchmarkSamples, parameters: Mapping[str, Any], seed: int, device: str
 ) -> tuple[IntArray, AnyArray]:
-    """A method of ClustPy with the setup of the paper; returns labels and embedding."""
+    """Run a method of ClustPy with the setup of the paper; return labels and embedding."""
     deep = load_clustpy()
     if deep is None:
         raise ImportError(f"{name} needs ClustPy: pip install --no-deps clustpy (see shade.experiments.baselines)")
@@ -107,7 +107,7 @@ def run_clustpy(
     settings = {**_settings_of(name, samples), **parameters}
     hidden = settings.pop("network", NETWORK)
     layers = [X.shape[1], *hidden, settings["embedding_size"]]
-    # A class and its parameters: the network is then made, and seeded, by the method itself.
+    # A class and its parameters: the method itself then builds and seeds the network.
     network = (deep.neural_networks.FeedforwardAutoencoder, {"layers": layers})
     place = resolve_device(device)
     loaders = (_Batches(X, settings["batch_size"], place, True), _Batches(X, settings["batch_size"], place, False))
@@ -125,10 +125,10 @@ def _settings_of(name: str, samples: BenchmarkSamples) -> dict[str, Any]:
     if name in _GIVEN_K:
         settings["n_clusters"] = samples.n_clusters
     if name == "SHADE":
-        # Its defaults apart from the tree: the paper trains on the trees of the batches.
+        # The defaults of ClustPy, except for the tree: the paper trains on the trees of the batches.
         return {**settings, "min_samples": MIN_POINTS, "clustering_epochs": EPOCHS, "use_complete_dc_tree": False}
     settings["pretrain_epochs"] = PRETRAIN_EPOCHS
-    if name != "DDC":  # clusters once, after the autoencoder is trained
+    if name != "DDC":  # DDC clusters once, after the autoencoder is trained
         settings["clustering_epochs"] = EPOCHS
     return settings
 
@@ -136,9 +136,9 @@ def _settings_of(name: str, samples: BenchmarkSamples) -> dict[str, Any]:
 def run_hdbscan(
     representation: str, suite: bool, samples: BenchmarkSamples, parameters: Mapping[str, Any], seed: int, device: str
 ) -> tuple[IntArray, AnyArray]:
-    """scikit-learn's HDBSCAN on the standardised data, its principal components, or UMAP.
+    """Run scikit-learn's HDBSCAN on the standardised data, its principal components, or UMAP.
 
-    In the suite, a cluster has at least half a percent of the rows, and UMAP has 15 neighbours and 10 dimensions.
+    In the suite, a cluster has at least 0.5 % of the rows, and UMAP has 15 neighbours and 10 dimensions.
     """
     from sklearn.cluster import HDBSCAN
 
@@ -159,7 +159,7 @@ def _represent(X: AnyArray, how: str, size: int, seed: int, n_neighbors: int = 0
     if how == "UMAP":
         with _quiet():
             umap = need("umap", "suite", "HDBSCAN on UMAP")
-            # The distance its authors advise for clustering.
+            # The minimum distance that UMAP's authors recommend for clustering.
             reducer = umap.UMAP(n_neighbors=n_neighbors, min_dist=0.0, n_components=size, random_state=seed)
             return np.asarray(reducer.fit_transform(X))
     return X
@@ -168,7 +168,7 @@ def _represent(X: AnyArray, how: str, size: int, seed: int, n_neighbors: int = 0
 def run_peer(
     name: str, samples: BenchmarkSamples, parameters: Mapping[str, Any], seed: int, device: str
 ) -> tuple[IntArray, AnyArray]:
-    """A method that labels the standardised data: EVoC, PLSCAN, Leiden or k-means."""
+    """Run a method on the standardised data: EVoC, PLSCAN, Leiden or k-means."""
     X = samples.standardized()
     with _quiet():
         return np.asarray(_PEERS[name](X, samples.n_clusters, seed, parameters), np.int64), X
@@ -190,11 +190,11 @@ def _find_by_kmeans(X: SingleArray, n_clusters: int, seed: int, parameters: Mapp
 
 
 def _find_by_leiden(X: SingleArray, n_clusters: int, seed: int, parameters: Mapping[str, Any]) -> Any:
-    """Communities of the graph that connects each row with its 15 nearest in 50 principal components."""
+    """Return the communities of the graph that connects each row with its 15 nearest in 50 principal components."""
     from scipy.sparse import triu
     from sklearn.neighbors import kneighbors_graph
 
-    # Both are under the GPL: no part of shade may depend on them, so they are in no extra.
+    # Both have the GPL as licence: no part of shade may depend on them, so they are in no extra.
     leiden, igraph = (need(name, "", "Leiden", install="leidenalg") for name in ("leidenalg", "igraph"))
     points = _represent(X, "PCA" if min(X.shape) > 50 else "data", 50, seed)
     neighbours = kneighbors_graph(points, min(15, len(points) - 1))
@@ -209,7 +209,7 @@ _PEERS = {"EVoC": _find_by_evoc, "PLSCAN": _find_by_plscan, "Leiden": _find_by_l
 
 @contextlib.contextmanager
 def _quiet() -> Any:
-    """Peers print, warn and draw bars as they please; here the runner tells what happens."""
+    """Suppress output, warnings and progress bars of other packages; the runner reports progress itself."""
     with (
         warnings.catch_warnings(),
         contextlib.redirect_stdout(io.StringIO()),

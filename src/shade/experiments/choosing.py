@@ -1,4 +1,4 @@
-"""Which of several seeds to keep where no labels are known: indices, and how good the runs are that they choose."""
+"""Choosing one of several seeds without labels: indices, and the quality of the runs that they choose."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from shade._base.arrays import FloatArray, IntArray
 from shade.experiments.store import Run, RunStore, unpack_labels
 from shade.experiments.tables import lay_out
 
-# There are 252 ways to have 5 of 10 runs; where there are many more, this many are drawn.
+# There are 252 ways to choose 5 of 10 runs. If there are many more, this number of choices is drawn.
 MOST_CHOICES = 1_000
 
 
 @dataclass(frozen=True)
 class Choice:
-    """ARI in percent of the runs that are chosen out of `of` seeds, on average over all ways to have those.
+    """Mean ARI in percent of the runs that are chosen out of `of` seeds, over all ways to choose these seeds.
 
-    `mean` is that of any run, `best` that of the best one, which only labels can tell.
+    `mean` is the mean over all runs. `best` is the mean of the best runs, which can only be found with labels.
     """
 
     method: str
@@ -35,7 +35,7 @@ class Choice:
 
 
 def agreement_of(labelings: list[IntArray]) -> FloatArray:
-    """Adjusted Rand index of every clustering with every other, as a matrix."""
+    """Return the adjusted Rand index of all pairs of clusterings, as a matrix."""
     agreement = np.eye(len(labelings))
     for one, other in combinations(range(len(labelings)), 2):
         agreement[one, other] = agreement[other, one] = adjusted_rand_score(labelings[one], labelings[other])
@@ -43,9 +43,9 @@ def agreement_of(labelings: list[IntArray]) -> FloatArray:
 
 
 def compare_choices(store: RunStore, table: str | None = None, of: int = 5) -> list[Choice]:
-    """What each index is worth for choosing one of several runs that differ in their seed, for each method and dataset.
+    """Measure how well each index chooses one of several runs with different seeds, for each method and dataset.
 
-    A dataset with fewer than `of` runs, but at least three, is compared with the runs that it has.
+    If a dataset has fewer than `of` runs, but at least three, all of its runs are used.
     """
     groups: dict[tuple[str, str, str], list[Run]] = {}
     for run in store.runs(table):
@@ -83,7 +83,7 @@ def _subsets(count: int, size: int) -> list[list[int]]:
 
 
 def format_choices(choices: list[Choice]) -> str:
-    """Lay choices out as text, with the mean over datasets of each method last."""
+    """Format choices as text. The last lines are the means of each method over the datasets."""
     names = list(choices[0].chosen)
     lines = [_cells(choice.method, choice.dataset, f"{choice.of} of {choice.runs}", [choice]) for choice in choices]
     methods = dict.fromkeys(choice.method for choice in choices)

@@ -1,4 +1,4 @@
-"""The three clusters of the paper's first figure, from data to pictures."""
+"""The three clusters of the paper's first figure, from data to plots."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from shade._base.arrays import FloatArray, IntArray
 from shade.data import make_three_clusters
 from shade.estimators.shade import SHADE
 
-# Two linked rings cannot be pulled apart in the plane without cutting one. The unit-free loss with plain distances
-# over the tree of all data pulls hard enough to do so.
+# Two linked rings cannot be separated in the plane without cutting one. The loss without units, with plain distances
+# and the tree of all data, is strong enough for this.
 SETTINGS: dict[str, Any] = {
     "embedding_size": 2,
     "n_networks": 1,
@@ -31,7 +31,7 @@ FILES = (*RESULTS, *PICTURES)
 
 @dataclass(frozen=True)
 class DemoResult:
-    """What the demo found, and how long it took."""
+    """The results of the demo, and its duration."""
 
     X: FloatArray
     truth: IntArray
@@ -40,17 +40,17 @@ class DemoResult:
 
     @property
     def agreement(self) -> float:
-        """Adjusted Rand index with the true clusters, noise counting as a cluster of its own."""
+        """Adjusted Rand index with the true clusters; noise is a cluster of its own."""
         return float(adjusted_rand_score(self.truth, self.model.labels_))
 
     @property
     def noise_share(self) -> float:
-        """Share of points in no cluster."""
+        """Fraction of points in no cluster."""
         return float(np.mean(self.model.labels_ < 0))
 
 
 def run_demo(*, n_samples: int = 3000, epochs: int = 100, seed: int = 0, verbose: int = 0) -> DemoResult:
-    """Make the data, train with a two-dimensional embedding, and cluster."""
+    """Generate the data, train with a two-dimensional embedding, and cluster."""
     X, truth = make_three_clusters(n_samples, random_state=seed)
     started = time.perf_counter()
     model = SHADE(**SETTINGS, epochs=epochs, random_state=seed, verbose=verbose).fit(X)
@@ -58,7 +58,7 @@ def run_demo(*, n_samples: int = 3000, epochs: int = 100, seed: int = 0, verbose
 
 
 def write_demo(result: DemoResult, folder: Path) -> list[Path]:
-    """Write labels, embedding and, where matplotlib is there, pictures; returns the files."""
+    """Write labels, embedding and, if matplotlib is installed, plots; return the files."""
     folder.mkdir(parents=True, exist_ok=True)
     model = result.model
     table = np.column_stack([model.labels_, model.probabilities_, model.embedding_, result.truth])
@@ -92,7 +92,7 @@ def _draw(result: DemoResult, folder: Path) -> list[Path]:
 
 
 def _draw_overview(result: DemoResult, figure: Any) -> None:
-    """The data and its embedding side by side, both coloured by the clusters that were found."""
+    """Draw the data and its embedding side by side, both in the colours of the found clusters."""
     from shade import plots
 
     labels = result.model.labels_

@@ -28,7 +28,7 @@ _SETTINGS_OF = {"SHADE": "SHADE (paper)", "default": "SHADE (defaults)"}
 _FLAT = {"embedding_size": 2}
 _PANELS = {
     "SHADE (paper)": Method("SHADE", _FLAT),
-    # Two linked rings cannot be pulled apart in the plane by the paper's settings.
+    # With the paper's settings, two linked rings cannot be separated in the plane.
     "SHADE (demo)": Method("default", SETTINGS),
     "autoencoder": Method("autoencoder", _FLAT),
     **{name: Method(name, _FLAT) for name in ("DEC", "IDEC", "DCN", "DipEncoder", "DipDECK", "DDC")},
@@ -44,7 +44,7 @@ def draw_figure(name: str, *, database: str | os.PathLike[str] = "paper.sqlite",
 
 
 def _draw_embeddings(store: RunStore, device: str) -> Figure:
-    """Figure 1: the data and its embeddings in the plane, by true cluster, with the ARI of each method."""
+    """Draw figure 1: the data and its embeddings in the plane, by true cluster, with the ARI of each method."""
     from shade import plots
 
     samples = load_samples(THREE_CLUSTERS)
@@ -65,7 +65,7 @@ def _draw_embeddings(store: RunStore, device: str) -> Figure:
 
 
 def _draw_reachability(store: RunStore, device: str) -> Figure:
-    """Figure 2: reachability plots of the data and its embeddings, by true cluster, with the DCSI of each."""
+    """Draw figure 2: reachability plots of the data and its embeddings, by true cluster, with the DCSI of each."""
     from shade import plots
 
     samples = load_samples(THREE_CLUSTERS)
@@ -82,7 +82,7 @@ def _draw_reachability(store: RunStore, device: str) -> Figure:
 
 
 def _panels() -> dict[str, Method]:
-    """The methods that can be run here: without ClustPy, only ours."""
+    """Return the methods that can run here: without ClustPy, only those of shade."""
     own = ("SHADE", "default", "autoencoder")
     return {title: method for title, method in _PANELS.items() if method.name in own or load_clustpy() is not None}
 
@@ -100,7 +100,7 @@ def _new_figure(width: float, height: float) -> Figure:
 
 
 def _tidy(ax: Any, title: str) -> None:
-    """A small panel: no legend, no axes' names."""
+    """Make a small panel: no legend and no axis labels."""
     if ax.get_legend():
         ax.get_legend().remove()
     ax.set(xlabel="", ylabel="")
@@ -109,7 +109,7 @@ def _tidy(ax: Any, title: str) -> None:
 
 
 def _draw_sweep(table: str, label: str, log: bool, store: RunStore, device: str) -> Figure:
-    """ARI of each method with all points in clusters, and what methods that know noise make of it, along a sweep."""
+    """Draw ARI with all points in clusters and, for methods with noise, noise recall and precision, along a sweep."""
     entries = [entry for entry in _entries(store, table) if entry.runs]
     titles = {entry.method for entry in entries}
     methods = list(dict.fromkeys(method_of(entry.method) for entry in entries))
@@ -138,7 +138,7 @@ def _draw_sweep(table: str, label: str, log: bool, store: RunStore, device: str)
 
 
 def _tell_seeds(figure: Figure, entries: list[Entry], what: str = "Mean and deviation") -> None:
-    """Over how many seeds the figures were taken."""
+    """Write the number of seeds below the figure."""
     counts = [entry.runs for entry in entries if entry.runs]
     few, many = min(counts, default=0), max(counts, default=0)
     seeds = f"{many} seeds" if few == many else f"{few} to {many} seeds"
@@ -150,7 +150,7 @@ def _caption(figure: Figure, text: str) -> None:
 
 
 def _draw_ablation(table: str, label: str, store: RunStore, device: str) -> Figure:
-    """Our curves beside the published ones, a panel a metric."""
+    """Draw our curves and the published ones, with one panel per metric."""
     columns = {column.title for column in TABLES[table].columns}
     entries = [entry for entry in _entries(store, table) if entry.method in columns]
     metrics = ("ARI", "NMI", "noise", "k")
@@ -179,7 +179,7 @@ def _line(
 
 
 def _draw_losses(store: RunStore, device: str) -> Figure:
-    """The loss ablation as bars, published means as marks on them."""
+    """Draw the loss ablation as bars, with published means as marks."""
     entries = _entries(store, "ablation_loss")
     datasets = list(dict.fromkeys(entry.dataset for entry in entries))
     losses = list(dict.fromkeys(entry.method for entry in entries))
@@ -200,7 +200,7 @@ def _draw_losses(store: RunStore, device: str) -> Figure:
 
 
 def _draw_har(store: RunStore, device: str) -> Figure:
-    """The confusion matrix of HAR: clusters that SHADE found against activities, a panel for each of its settings."""
+    """Draw the confusion matrix of HAR: clusters of SHADE against activities, one panel per setting of SHADE."""
     from shade import plots
 
     for dataset in ("har", "har_recomputed"):
@@ -220,7 +220,7 @@ def _draw_har(store: RunStore, device: str) -> Figure:
     )
 
 
-# Methods of shade are filled and peers are open, so that nine methods can be told apart on one line.
+# Markers of shade's methods are filled and others are open, so that nine methods are distinguishable on one line.
 _DOTS: dict[str, dict[str, Any]] = {
     "default": {"marker": "o", "color": "crimson", "s": 45},
     "SHADE": {"marker": "s", "color": "darkorange", "s": 22},
@@ -240,7 +240,7 @@ _DOTS: dict[str, dict[str, Any]] = {
 
 
 def _draw_suite(store: RunStore, device: str) -> Figure:
-    """A dot per dataset and method, the shapes in a panel of their own."""
+    """Draw a dot per dataset and method; the shapes have a panel of their own."""
     entries = [entry for entry in _entries(store, "suite") if entry.runs and entry.method in _DOTS]
     names = list(dict.fromkeys(entry.dataset for entry in entries))
     methods = [method for method in _DOTS if any(entry.method == method for entry in entries)]
@@ -250,7 +250,7 @@ def _draw_suite(store: RunStore, device: str) -> Figure:
     for ax, panel in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
         for place, method in enumerate(methods):
             found = [entry for entry in entries if entry.method == method and entry.dataset in panel]
-            # Each method has a height of its own, so that equal figures do not cover each other.
+            # Each method has its own height, so that equal values do not cover each other.
             heights = [panel.index(entry.dataset) + 0.7 * ((place + 0.5) / len(methods) - 0.5) for entry in found]
             ax.scatter([entry.mean for entry in found], heights, label=method, zorder=2, **_DOTS[method])
         ax.set(xlim=(-5, 103), ylim=(len(panel) - 0.5, -0.5), xlabel="adjusted Rand index (x 100)")

@@ -1,4 +1,4 @@
-"""One run: the method timed and its memory watched, then the measures of what it found."""
+"""One run: time and memory of the method, then the quality of its result."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _STATUS = Path("/proc/self/status")
 
 @dataclass(frozen=True)
 class Plan:
-    """A run to come."""
+    """A planned run."""
 
     table: str
     dataset: str
@@ -42,14 +42,14 @@ class Plan:
     seed: int
 
     def report(self, **found: Any) -> Run:
-        """The run, with what was found."""
+        """Return the run with its results."""
         method = self.method
         what = (self.table, self.dataset, method.name, method.as_json, method.key, self.seed)
         return Run(*what, code=code_of(method.name), **found)
 
 
 def measure_run(plan: Plan, device: str, folder: str | None, n_jobs: int | None) -> Run:
-    """Run a method once; whatever it raises becomes the failure of the run."""
+    """Run a method once. If it raises an error, this is the failure of the run."""
     versions = {"shade": __version__, "python": platform.python_version(), **installed_versions(_PACKAGES)}
     facts: dict[str, object] = {"versions": dumps(versions)}
     started = time.perf_counter()
@@ -61,10 +61,10 @@ def measure_run(plan: Plan, device: str, folder: str | None, n_jobs: int | None)
         outcome = run_method(plan.method, samples, plan.seed, device, n_jobs)
         facts |= {"seconds": time.perf_counter() - started, "peak_megabytes": _high_water_mark()}
         facts["device_megabytes"] = None if (cuda := _cuda()) is None else cuda.max_memory_allocated() / 2**20
-        # The index is told for one density, so that runs with different ones can be compared.
+        # The index always uses the same min_samples, so that runs with different values can be compared.
         same = plan.method.parameters.get("min_samples", MIN_POINTS) == MIN_POINTS
         facts |= _measure(samples, outcome, outcome.tree if same else None)
-    except Exception as error:  # a baseline may fail in any way; that it did is a result
+    except Exception as error:  # a baseline may fail in any way; the failure is a result
         facts |= {"failure": f"{type(error).__name__}: {error}", "seconds": time.perf_counter() - started}
     return plan.report(**facts, finished=datetime.now(UTC).isoformat(timespec="seconds"))
 
@@ -87,7 +87,7 @@ def _measure(samples: BenchmarkSamples, outcome: Outcome, tree: DCTree | None) -
 
 
 def _agree(samples: BenchmarkSamples, labels: IntArray, assigned: IntArray) -> Agreement:
-    """Agreement with the truth, or with the best of several labelings."""
+    """Return the agreement with the truth, or with the best of several true labelings."""
     found = [measure_agreement(truth, labels, assigned) for truth in (samples.y, *samples.alternatives)]
     return max(found, key=lambda agreement: agreement.ari_1nn)
 
@@ -98,8 +98,8 @@ def _cuda() -> Any:
 
 
 def _forget_peaks() -> None:
-    """Measure the largest memory from now on, of this process and on CUDA."""
-    # On Linux the high-water mark can be taken back, so that a worker's earlier runs do not count.
+    """Start a new measurement of peak memory, of this process and on CUDA."""
+    # On Linux, the peak can be reset, so that earlier runs of a worker are not included.
     with contextlib.suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
     if (cuda := _cuda()) is not None:

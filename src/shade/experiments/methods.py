@@ -24,14 +24,14 @@ from shade.experiments.source_code import fingerprint_code
 
 @dataclass(frozen=True)
 class Method:
-    """A method of the table by name, with parameters that differ from its own.
+    """A method of `METHODS`, with changed parameters.
 
     Attributes
     ----------
     name : str
-        An entry of `METHODS`.
+        A name in `METHODS`.
     parameters : mapping
-        Given to the method on top of its own settings: those of `SHADE`, or of ClustPy's class.
+        Parameters that replace settings of the method: those of `SHADE`, or of ClustPy's class.
     """
 
     name: str
@@ -46,27 +46,27 @@ class Method:
 
     @property
     def as_json(self) -> str:
-        """The parameters as text, the same for equal parameters."""
+        """The parameters as text, equal for equal parameters."""
         return json.dumps(dict(self.parameters), sort_keys=True, default=str)
 
     @property
     def key(self) -> str:
-        """A short hash of the parameters; empty where there are none."""
+        """A short hash of the parameters, or "" without parameters."""
         return hashlib.sha256(self.as_json.encode()).hexdigest()[:12] if self.parameters else ""
 
     @property
     def label(self) -> str:
-        """Name and parameters, to be read."""
+        """Name and parameters as readable text."""
         given = ", ".join(f"{name}={value}" for name, value in self.parameters.items())
         return f"{self.name}({given})" if given else self.name
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a method found: labels, the same with noise put into clusters, and the points that were clustered.
+    """Result of a method: labels, the same with noise assigned to clusters, and the points that were clustered.
 
-    `tree` is their density tree where the method has made it. Where `assigned` goes over links, `nearest` makes the
-    labels with noise in the nearest cluster of the data; it is no part of the method, so it is not timed with it.
+    `tree` is their density tree if the method has built it. If `assigned` uses links, `nearest` makes labels with noise
+    in the nearest cluster of the data. This is not part of the method, so its time is not measured.
     """
 
     labels: IntArray
@@ -78,7 +78,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a method is run, whether seeds change what it finds, and whether it is a method of shade."""
+    """How to run a method, whether its result depends on the seed, and whether it is a method of shade."""
 
     run: Callable[[BenchmarkSamples, Mapping[str, Any], int, str, int | None], Outcome]
     random: bool = True
@@ -93,12 +93,12 @@ def run_method(
 
 
 def code_of(method: str) -> str | None:
-    """Fingerprint of the present code for methods of shade; None for others, which our code does not change."""
+    """Return the fingerprint of the current code for methods of shade, and None for others."""
     return fingerprint_code() if METHODS[method].own else None
 
 
 def shorten(method: Method, epochs: int) -> Method:
-    """The same method with fewer epochs, for trials; those that do not train stay as they are."""
+    """Return the method with fewer epochs, for trials. Methods that do not train are not changed."""
     names = EPOCHS_OF.get(method.name, ())
     return Method(method.name, {**method.parameters, **dict.fromkeys(names, epochs)})
 
@@ -107,14 +107,14 @@ def _run_shade(
     settings: Mapping[str, Any], links: bool,
     samples: BenchmarkSamples, parameters: Mapping[str, Any], seed: int, device: str, n_jobs: int | None,
 ) -> Outcome:  # fmt: skip
-    """SHADE, its noise put into the nearest cluster of the data, or over links as `assign_noise` does by default."""
+    """Run SHADE. Noise is assigned to the nearest cluster of the data, or over links like `assign_noise` by default."""
     from shade.estimators.shade import SHADE
 
     chosen = {**settings, "standardize": samples.standardize, **parameters}
     model = SHADE(**chosen, random_state=seed, device=device, n_jobs=n_jobs)
     X = samples.channels_first if model.network == "conv" else samples.rows
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ShadeWarning)  # much noise is a figure here
+        warnings.simplefilter("ignore", ShadeWarning)  # much noise is an expected result here
         model.fit(X)
     nearest = partial(model.assign_noise, "nearest", X)
     assigned = model.assign_noise() if links else nearest()
@@ -124,7 +124,7 @@ def _run_shade(
 def _cluster_tree(
     samples: BenchmarkSamples, parameters: Mapping[str, Any], seed: int, device: str
 ) -> tuple[IntArray, AnyArray]:
-    """The clustering step of SHADE alone, on the standardised data."""
+    """Run only the clustering step of SHADE, on the standardised data."""
     from shade.estimators.dc_tree_clustering import DCTreeClustering
 
     X = samples.standardized()
@@ -134,7 +134,7 @@ def _cluster_tree(
 
 
 def _baseline(baseline: Baseline, *, random: bool = True, own: bool = False, noise: str = "embedding") -> Recipe:
-    """A method whose noise goes to the nearest cluster of its embedding, or of the standardised data ("data")."""
+    """Return a method whose noise goes to the nearest cluster of its embedding, or of the standardised data."""
 
     def run(
         samples: BenchmarkSamples, parameters: Mapping[str, Any], seed: int, device: str, n_jobs: int | None
@@ -146,9 +146,9 @@ def _baseline(baseline: Baseline, *, random: bool = True, own: bool = False, noi
     return Recipe(run, random, own)
 
 
-#: All methods. "SHADE" has the settings of the paper, "default" those that SHADE() has now. Noise goes to the nearest
-#: cluster in the data for the former: with the embedding in its place, the published NMI after that step is not met.
-#: The latter has figures of both, that and the links of its spanning trees.
+#: All methods. "SHADE" has the settings of the paper, "default" the current defaults of SHADE(). For "SHADE", noise
+#: goes to the nearest cluster in the data: the embedding does not reproduce the published NMI after that step.
+#: For "default", there are results for that and for the links of its spanning trees.
 METHODS: dict[str, Recipe] = {
     "SHADE": Recipe(partial(_run_shade, PAPER, False), own=True),
     "default": Recipe(partial(_run_shade, {}, True), own=True),
@@ -165,7 +165,7 @@ METHODS: dict[str, Recipe] = {
     **{name: _baseline(partial(run_peer, name)) for name in ("EVoC", "Leiden", "k-means")},
 }
 
-#: The parameters that say how long a method trains.
+#: The parameters for the duration of training of each method.
 EPOCHS_OF: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("SHADE", "default", "autoencoder"), ("epochs",)),
     **dict.fromkeys(("DipDECK", "DipEncoder", "DCN", "DEC", "IDEC"), ("pretrain_epochs", "clustering_epochs")),

@@ -1,4 +1,4 @@
-"""Runs in worker processes: resumable, each stored as it ends, a worker that dies taking down its own run only."""
+"""Runs in worker processes. They are resumable, stored as they end, and a worker that dies only loses its own run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Report = Callable[[str], object]
 
 
 def plan_runs(table: str, datasets: Iterable[str], methods: Iterable[Method], seeds: int | Iterable[int]) -> list[Plan]:
-    """All runs of a table, seed by seed, so that early results are about everything; seeds that change nothing once."""
+    """Return all runs of a table, seed by seed, so that early results cover everything; unused seeds run once."""
     numbers = list(range(seeds)) if isinstance(seeds, int) else list(seeds)
     chosen = list(dict.fromkeys(methods))
     return [
@@ -51,32 +51,32 @@ def run_experiments(
     rerun_changed: bool = False,
     report: Report | None = None,
 ) -> RunStore:
-    """Run methods on datasets and store what they found; what is stored already is not run again.
+    """Run methods on datasets and store the results. Stored runs are not repeated.
 
     Parameters
     ----------
     table : str
-        A name of `TABLES`, or any name of your own for settings to compare.
+        A name in `TABLES`, or a new name for settings to compare.
     datasets : sequence of str, optional
-        Those of the table that are at hand if None.
+        The available datasets of the table if None.
     methods : sequence of str or Method, optional
-        Those of the table if None. `Method("SHADE", {"epochs": 50})` is SHADE with another setting.
+        The methods of the table if None. `Method("SHADE", {"epochs": 50})` is SHADE with another setting.
     seeds : int or iterable of int, default=10
-        How many seeds from 0 on, or which.
+        Number of seeds, counted from 0, or the seeds.
     database : path, default="paper.sqlite"
-        The SQLite file. A run is a row in it as soon as it ended, so that nothing but runs in flight can be lost.
+        The SQLite file. Each run is stored when it ends, so only unfinished runs can be lost.
     device : str, default="auto"
     jobs : int, default=1
-        Number of worker processes, one run at a time in each. A script needs ``if __name__ == "__main__":`` around this
-        call then. With 0, runs are made in this very process: nothing to start, but a crash ends it.
+        Number of worker processes, each with one run at a time. A script then needs ``if __name__ == "__main__":``
+        around this call. With 0, runs are in this process: no process must start, but a crash ends it.
     folder : path, optional
-        Where the datasets are; SHADE_DATA or the user's cache if None.
+        Folder of the datasets; SHADE_DATA or the user's cache if None.
     retry_failed : bool, default=False
-        Whether runs that failed are run again.
+        Whether failed runs are repeated.
     rerun_changed : bool, default=False
-        Whether methods of shade are run again where the stored run was made with other code than the present.
+        Whether runs of shade's methods are repeated if they were made with other code than the current one.
     report : callable, optional
-        Gets a line of text a run; they go to standard error if None.
+        Called with a line of text per run; lines go to standard error if None.
 
     Returns
     -------
@@ -108,7 +108,7 @@ def run_experiments(
 
 
 def _run_in_workers(plans: list[Plan], device: str, jobs: int, folder: str | None, keep: Callable[[Run], None]) -> None:
-    """Hand runs to workers and keep what comes back."""
+    """Give runs to workers and store their results."""
     waiting = list(reversed(plans))
     threads = max(1, count_threads(None) // jobs)
     workers = [_Worker(device, folder, threads) for _ in range(jobs)]
@@ -129,7 +129,7 @@ def _run_in_workers(plans: list[Plan], device: str, jobs: int, folder: str | Non
 
 
 class _Worker:
-    """A process that runs one plan after the other, and the plan it is at."""
+    """A process that runs one plan after the other, and its current plan."""
 
     def __init__(self, device: str, folder: str | None, threads: int) -> None:
         self.settings = device, folder, threads
@@ -137,7 +137,7 @@ class _Worker:
         self._begin()
 
     def _begin(self) -> None:
-        context = multiprocessing.get_context("spawn")  # CUDA and thread pools do not survive a fork
+        context = multiprocessing.get_context("spawn")  # CUDA and thread pools do not work after a fork
         self.connection, theirs = context.Pipe()
         self.process = context.Process(target=_work, args=(theirs, *self.settings, os.getpid()), daemon=True)
         self.process.start()
@@ -146,15 +146,15 @@ class _Worker:
         self.dead = False
 
     def start(self, plan: Plan) -> None:
-        """Begin a run, in a new process if the one before died."""
+        """Start a run, in a new process if the old one died."""
         if self.dead:
             self._begin()
         self.plan = plan
-        with contextlib.suppress(OSError):  # where it died between runs, collecting will tell
+        with contextlib.suppress(OSError):  # if the process died between runs, `collect` finds it
             self.connection.send(plan)
 
     def collect(self) -> Run | None:
-        """The run that ended, or the failure of a process that died; None if the process has just come up."""
+        """Return the finished run, or a failure if the process died; None if the process has just started."""
         try:
             found: Run | None = self.connection.recv()
         except (EOFError, OSError):
@@ -179,7 +179,7 @@ class _Worker:
         return self.plan.report(failure=f"The process died with exit code {code}.")
 
     def stop(self) -> None:
-        """End the process; a run in flight is lost."""
+        """End the process; an unfinished run is lost."""
         self.connection.close()
         if self.plan is not None:
             self.process.terminate()
@@ -187,15 +187,15 @@ class _Worker:
 
 
 def _work(connection: Connection[Any, Any], device: str, folder: str | None, threads: int, parent: int) -> None:
-    """What a worker does until its connection closes."""
+    """Run plans in a worker until its connection closes."""
     import torch
     from threadpoolctl import threadpool_limits
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what a Ctrl-C means
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process handles Ctrl-C
     threading.Thread(target=_die_with, args=(parent,), daemon=True).start()
     torch.set_num_threads(threads)
     threadpool_limits(threads)
-    connection.send(None)  # up, and able to run
+    connection.send(None)  # started and ready
     while True:
         try:
             plan: Plan = connection.recv()
@@ -205,14 +205,14 @@ def _work(connection: Connection[Any, Any], device: str, folder: str | None, thr
 
 
 def _die_with(parent: int) -> None:
-    """End this process when its parent is gone, even if that was killed."""
+    """End this process when its parent has ended, even if that was killed."""
     while os.getppid() == parent:
         time.sleep(0.5)
     os._exit(1)
 
 
 class _Progress:
-    """How far it is, and how long it may still take."""
+    """Progress of the runs, and an estimate of the remaining time."""
 
     def __init__(self, plans: list[Plan], folder: str | os.PathLike[str] | None) -> None:
         self.folder = folder
@@ -223,7 +223,7 @@ class _Progress:
         self.started = time.monotonic()
 
     def describe(self, run: Run) -> str:
-        """A line about a run that ended."""
+        """Return a line about a finished run."""
         cost = cost_of(run.dataset, self.folder)
         self.count, self.cost_done, self.cost_left = self.count + 1, self.cost_done + cost, self.cost_left - cost
         left = (time.monotonic() - self.started) * self.cost_left / self.cost_done

@@ -1,4 +1,4 @@
-"""What a run is about: a benchmark dataset, one of the suite, or data generated for a sweep, under one name."""
+"""The data of a run by name: a benchmark dataset, one of the suite, or generated data of a sweep."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DIMENSION_SWEEP = tuple(f"densired_features_{n}" for n in (10, 50, 100, 500, 100
 THREE_CLUSTERS = "three_clusters"
 SHAPES = "shapes"
 
-#: The datasets of the suite by kind of data. All others are in the folder of the shapes.
+#: The datasets of the suite by kind of data. All others are in the folder "shapes".
 SUITE: dict[str, tuple[str, ...]] = {
     "cells": ("cite_cbmc", "mouse_bladder", "sc_pbmc4k"),
     "text": ("bbcsport",),
@@ -32,9 +32,9 @@ SUITE: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class BenchmarkSamples:
-    """Samples with their truth, and how they are z-normalised for every method alike.
+    """Samples with true clusters, and their z-normalisation, which is the same for every method.
 
-    `alternatives` are further true labelings. The one that agrees best with a clustering is used.
+    `alternatives` are further true labelings. The one with the best agreement with a clustering is used.
     """
 
     name: str
@@ -51,11 +51,11 @@ class BenchmarkSamples:
 
     @property
     def channels_first(self) -> AnyArray:
-        """Images as networks take them."""
+        """Images with the axes in the order of the networks."""
         return np.moveaxis(self.X, -1, 1) if self.X.ndim == 4 else self.X
 
     def standardized(self) -> SingleArray:
-        """The rows z-normalised."""
+        """Return the z-normalised rows."""
         rows = self.rows
         return Standardizer.fit(rows, self.standardize).apply(rows)
 
@@ -75,7 +75,7 @@ def load_samples(name: str, folder: str | os.PathLike[str] | None = None) -> Ben
     if path is not None:
         with np.load(path, allow_pickle=False) as file:
             X = file["X"]
-            # In shapes the label 0 is noise, which is −1 here.
+            # In shapes, noise has the label 0; here it has −1.
             first = int(name.startswith(f"{SHAPES}/"))
             y, *others = (file[key].astype(np.int64) - first for key in sorted(file.files) if key.startswith("y"))
         how = choose_standardization("auto", X.reshape(len(X), -1), X.shape[1:])
@@ -85,7 +85,7 @@ def load_samples(name: str, folder: str | os.PathLike[str] | None = None) -> Ben
 
 
 def is_at_hand(name: str, folder: str | os.PathLike[str] | None = None) -> bool:
-    """Whether samples can be had without fetching anything."""
+    """Return whether samples are available without a download."""
     if name == THREE_CLUSTERS or name.startswith("densired_"):
         return True
     find_dataset(name)
@@ -93,14 +93,14 @@ def is_at_hand(name: str, folder: str | os.PathLike[str] | None = None) -> bool:
 
 
 def kind_of(name: str) -> str:
-    """The kind of data of a dataset of the suite."""
+    """Return the kind of data of a dataset in the suite."""
     if name.startswith(f"{SHAPES}/"):
         return SHAPES
     return next((kind for kind, names in SUITE.items() if name in names), "other")
 
 
 def suite_datasets(folder: str | os.PathLike[str] | None = None) -> list[str]:
-    """The datasets of the suite in the data folder, by kind."""
+    """Return the datasets of the suite in the data folder, sorted by kind."""
     top = Path(folder or data_folder()) / "suite"
     names = (path.relative_to(top).with_suffix("").as_posix() for path in top.rglob("*.npz"))
     kinds = [*SUITE, "other", SHAPES]
@@ -113,7 +113,7 @@ def _suite_file(name: str, folder: str | os.PathLike[str] | None) -> Path | None
 
 
 def cost_of(name: str, folder: str | os.PathLike[str] | None = None) -> float:
-    """A guess of how long runs take, relative to each other: points and a little for their width."""
+    """Return an estimate of relative run times: the number of points, and a little for their width."""
     if name == THREE_CLUSTERS:
         return 3000.0
     if name.startswith("densired_"):

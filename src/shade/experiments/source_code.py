@@ -1,4 +1,4 @@
-"""A fingerprint of the code that decides labels, so that stored runs of earlier code can be told apart."""
+"""A fingerprint of the code that determines labels. It identifies stored runs of earlier code."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DECIDING = ("_base/seeds.py", "_kernels", "clustering", "data/standardize.py", "
 
 @cache
 def fingerprint_code(package: Path | None = None) -> str:
-    """Hash the syntax of the code that decides labels; comments, docstrings and layout do not change it."""
+    """Hash the syntax of the code that determines labels; comments, docstrings and layout do not change it."""
     top = package or Path(shade.__file__).parent
     digest = hashlib.sha256()
     for part in DECIDING:
@@ -26,7 +26,7 @@ def fingerprint_code(package: Path | None = None) -> str:
 
 
 def _outline(node: object) -> str:
-    """The syntax as text. Empty fields are left out, because Python versions differ in the empty fields they add."""
+    """Return the syntax as text. Empty fields are left out, since Python versions differ in them."""
     if isinstance(node, list):
         return f"[{','.join(map(_outline, node))}]"
     if not isinstance(node, ast.AST):

@@ -1,4 +1,4 @@
-"""Finished runs in one SQLite file: a row a run, written as it ends."""
+"""Finished runs in one SQLite file, one row per run, written when it ends."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ class Run:
     Attributes
     ----------
     table, dataset, method, parameters, key, seed
-        What was run: `parameters` as JSON, `key` their hash; these but the JSON identify a run.
+        What was run. `key` is a hash of `parameters`, which are JSON. All of these except `parameters` identify a run.
     failure : str
-        Empty, or what went wrong.
+        Empty, or the error.
     seconds, peak_megabytes, device_megabytes : float
-        Time of the method alone, and its largest memory on the host and on the device.
+        Time of the method itself, and its peak memory on the host and on the device.
     device, versions, finished : str
-        Where, with which packages, and when it ran.
+        The device, the versions of packages, and the time of the end.
     code : str or None
-        For methods of shade, the fingerprint of the code that decides labels; None where it was not recorded.
+        For methods of shade, the fingerprint of the code that determines labels; None if it was not recorded.
     ari … noise_precision
-        As in :class:`shade.metrics.Agreement`, noise put into the nearest cluster for those that end in "_1nn".
+        See :class:`shade.metrics.Agreement`. For names that end in "_1nn", noise is assigned to the nearest cluster.
     ari_links, nmi_links : float
-        The same with noise put into clusters over links, where the method does so.
+        The same with noise assigned to clusters over links, if the method does so.
     dcsi, disco : float
-        Separability of the true clusters in the embedding, as the paper measures it, and the index of the clustering
-        found that needs no truth.
+        Separability of the true clusters in the embedding, as measured in the paper, and DISCO of the found clustering,
+        which needs no truth.
     labels, assigned : bytes
-        Labels as `unpack_labels` reads them; the latter with noise put into clusters as the method does.
+        Labels for `unpack_labels`. In `assigned`, noise is assigned to clusters in the way of the method.
     """
 
     table: str
@@ -74,12 +74,12 @@ class Run:
 
     @property
     def identity(self) -> tuple[str, str, str, str, int]:
-        """What no two rows have in common."""
+        """The key of the row: unique for each run."""
         return self.table, self.dataset, self.method, self.key, self.seed
 
     @property
     def ari_assigned(self) -> float | None:
-        """ARI with noise put into clusters as the method does."""
+        """ARI with noise assigned to clusters in the way of the method."""
         return self.ari_1nn if self.ari_links is None else self.ari_links
 
 
@@ -92,7 +92,7 @@ _SCHEMA = f"""CREATE TABLE IF NOT EXISTS runs (
 
 
 class RunStore:
-    """Runs in a file. Each call opens and closes it, so that nothing is held or lost in between."""
+    """Runs in a file. Each call opens and closes the file, so nothing is locked or lost between calls."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
@@ -104,7 +104,7 @@ class RunStore:
         return connection
 
     def add(self, run: Run) -> None:
-        """Write a run, in place of an earlier one of the same identity; it is on the disk when this returns."""
+        """Write a run in place of an earlier one with the same identity. It is on the disk when this returns."""
         values = [getattr(run, name) for name in _COLUMNS]  # SQLite stores NaN as missing
         marks = ", ".join("?" * len(values))
         with closing(self._connect()) as connection, connection:
@@ -113,7 +113,7 @@ class RunStore:
             connection.execute(f"INSERT OR REPLACE INTO runs ({_quote(_COLUMNS)}) VALUES ({marks})", values)
 
     def runs(self, table: str | None = None, dataset: str | None = None, method: str | None = None) -> list[Run]:
-        """All runs, or those of a table, a dataset, a method."""
+        """Return all runs, or those of a table, a dataset, a method."""
         if not self.path.exists():
             return []
         wanted = {"table": table, "dataset": dataset, "method": method}
@@ -127,7 +127,7 @@ class RunStore:
             return [_read_run(dict(zip(names, row, strict=True))) for row in rows]
 
     def merge(self, others: Iterable[RunStore]) -> int:
-        """Take over the runs of other files, such as those of other machines; returns how many."""
+        """Add the runs of other files, for example from other machines; return their number."""
         runs = [run for other in others for run in other.runs()]
         for run in runs:
             self.add(run)
@@ -139,12 +139,12 @@ def _quote(names: Iterable[str]) -> str:
 
 
 def _columns_in(connection: sqlite3.Connection) -> list[str]:
-    """The columns that a file has: one of an earlier version lacks some."""
+    """Return the columns of a file. A file of an earlier version has fewer."""
     return [row[1] for row in connection.execute("PRAGMA table_info(runs)")]
 
 
 def _read_run(row: dict[str, Any]) -> Run:
-    """A run from its row. At first the defaults had one way for noise, over links, under the names of the nearest."""
+    """Build a run from its row. Early runs of "default" have results over links under the names of the nearest."""
     run = Run(**row)
     if run.method == "default" and run.ari_links is None:
         return replace(run, ari_links=run.ari_1nn, nmi_links=run.nmi_1nn, ari_1nn=None, nmi_1nn=None)
@@ -152,10 +152,10 @@ def _read_run(row: dict[str, Any]) -> Run:
 
 
 def pack_labels(labels: IntArray) -> bytes:
-    """Labels as compressed 32-bit numbers."""
+    """Return labels as compressed 32-bit numbers."""
     return zlib.compress(np.asarray(labels).astype("<i4").tobytes())
 
 
 def unpack_labels(packed: bytes) -> IntArray:
-    """Labels as they were."""
+    """Return the labels from their compressed form."""
     return np.frombuffer(zlib.decompress(packed), "<i4").astype(np.int64)

@@ -1,4 +1,4 @@
-"""The paper's tables, ours beside the published figures."""
+"""The paper's tables: our results together with the published ones."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from shade.experiments.samples import DIMENSION_SWEEP, NOISE_SWEEP, SHAPES, SUIT
 from shade.experiments.store import Run, RunStore, unpack_labels
 
 FORMATS = ("text", "markdown", "csv")
-LARGE = 20_000  # rows of a dataset of the suite that is left out of the means: not every method can be run on it
-TOLD_K = "k-means"  # is given the number of clusters, so it is no competitor of methods that find it
+LARGE = 20_000  # rows: from here on, means of the suite leave a dataset out, since not every method can run on it
+TOLD_K = "k-means"  # is given the number of clusters, so it is not compared with methods that find it
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table: a method, and what is done with its noise for ARI and NMI.
+    """A column of a table: a method, and how its noise is treated for ARI and NMI.
 
-    Noise is left out (""), or put into the nearest cluster ("_1nn") or over links ("_links").
+    Noise is left out (""), or assigned to the nearest cluster ("_1nn") or over links ("_links").
     """
 
     title: str
@@ -38,7 +38,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of the paper, or one of our own; a wide one has a column per method and means below."""
+    """A table of the paper, or one of our own. A wide table has a column per method, and means below."""
 
     name: str
     datasets: tuple[str, ...]
@@ -49,7 +49,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Entry:
-    """One figure of a table, in percent but for the number of clusters; missing ones are NaN."""
+    """One value of a table, in percent except for the number of clusters; missing values are NaN."""
 
     table: str
     dataset: str
@@ -61,12 +61,12 @@ class Entry:
     failures: int
     published_mean: float
     published_std: float
-    changed: int = 0  # runs that were made with other code than the present
-    rows: int = 0  # of the dataset, in wide tables
+    changed: int = 0  # runs that were made with other code than the current one
+    rows: int = 0  # rows of the dataset, in wide tables
 
     @property
     def differs(self) -> str:
-        """Whether ours is above ("↑") or below ("↓") the published mean by more than the published spread."""
+        """Whether our mean is above ("↑") or below ("↓") the published one by more than the published deviation."""
         gap = self.mean - self.published_mean
         if np.isnan(gap) or abs(gap) <= self.published_std:
             return ""
@@ -87,7 +87,7 @@ def _vary(parameter: str, title: str, values: Iterable[int]) -> tuple[Column, ..
     return tuple(Column(f"{title}={v}", Method("SHADE", {parameter: v}), noise="") for v in values)
 
 
-#: The tables by the names they have in `published.csv`, the sweeps behind the figures, and the suite.
+#: The tables by their names in `published.csv`, the sweeps of the figures, and the suite.
 TABLES: dict[str, Table] = {
     table.name: table
     for table in (
@@ -124,13 +124,13 @@ TABLES: dict[str, Table] = {
 
 
 def find_table(name: str) -> Table:
-    """A table by name; any other name is a table of our own with no columns but the methods that were run."""
+    """Return a table by name. Any other name is a table of our own, whose columns are the methods that were run."""
     complete = tuple(name for name, info in DATASETS.items() if info.comparable)
     return TABLES.get(name) or Table(name, complete, ())
 
 
 def methods_of(table: str, chosen: Iterable[str | Method] = ()) -> list[Method]:
-    """The methods whose runs a table shows, or those chosen by the names of its columns or their own."""
+    """Return the methods of a table, or the chosen ones, by the names of columns or of methods."""
     columns = {column.title: column.method for column in find_table(table).columns}
     methods = [
         name if isinstance(name, Method) else columns.get(name) or Method(method_of(name))
@@ -142,7 +142,7 @@ def methods_of(table: str, chosen: Iterable[str | Method] = ()) -> list[Method]:
 
 
 def datasets_of(table: str, folder: str | os.PathLike[str] | None = None) -> list[str]:
-    """The datasets of a table, and the parts and variants of them, that are at hand."""
+    """Return the available datasets of a table, and their available parts and variants."""
     if table == "suite":
         return suite_datasets(folder)
     wanted = find_table(table).datasets
@@ -160,14 +160,14 @@ def _published() -> dict[tuple[str, str, str, str], tuple[float, float]]:
 
 
 def compare_with_published(store: RunStore, table: str, *, everything: bool = False) -> list[Entry]:
-    """The figures of a table: mean and deviation over seeds.
+    """Return the values of a table: mean and deviation over seeds.
 
     Parameters
     ----------
     store : RunStore
     table : str
     everything : bool, default=False
-        Whether datasets without any run are told about too, with the published figures alone.
+        Whether to include datasets without any run, with the published values only.
 
     Returns
     -------
@@ -196,7 +196,7 @@ def compare_with_published(store: RunStore, table: str, *, everything: bool = Fa
 
 
 def _columns_beyond(spec: Table, runs: dict[tuple[str, str, str], list[Run]]) -> list[Column]:
-    """Columns for methods that were run though the paper's table does not have them."""
+    """Return columns for methods that were run but are not in the paper's table."""
     has = {(column.method.name, column.method.key) for column in spec.columns}
     beyond = []
     for name, key in dict.fromkeys((name, key) for _, name, key in runs if (name, key) not in has):
@@ -213,7 +213,7 @@ def _columns_beyond(spec: Table, runs: dict[tuple[str, str, str], list[Run]]) ->
 
 
 def method_of(title: str) -> str:
-    """The method of a column, whatever is done with its noise."""
+    """Return the method of a column, without the treatment of noise."""
     return title.removesuffix("_1nn").removesuffix("_links")
 
 
@@ -227,18 +227,18 @@ def _summarize(table: str, dataset: str, metric: str, column: Column, runs: list
 
 
 def _read(run: Run, metric: str, noise: str) -> float | None:
-    """A metric of a run, in percent but for the number of clusters."""
+    """Return a metric of a run, in percent except for the number of clusters."""
     if metric.startswith("noise") and noise:
-        return None  # told once a method, beside the figures of the points that are not noise
+        return None  # reported once per method, with the values of points that are not noise
     if noise == "_1nn" and run.ari_1nn is None and run.ari_links is not None:
-        return None  # stored before figures of both were taken
+        return None  # stored before both values were computed
     names = {"ARI": f"ari{noise}", "NMI": f"nmi{noise}", "k": "n_clusters", "noise": "noise_share"}
     value = getattr(run, names.get(metric, metric.lower().replace(" ", "_")))
     return None if value is None else (1.0 if metric == "k" else 100.0) * float(value)
 
 
 def format_table(entries: list[Entry], kind: str = "text") -> str:
-    """Lay figures out: as text, as Markdown, or as CSV with a line a figure."""
+    """Format values as text, as Markdown, or as CSV with a line per value."""
     if kind not in FORMATS:
         raise ShadeError(f"The format must be one of {', '.join(FORMATS)}. Got {kind!r} instead.")
     wide = any(find_table(entry.table).wide for entry in entries)
@@ -251,7 +251,7 @@ def format_table(entries: list[Entry], kind: str = "text") -> str:
 
 
 def _lay_long(entries: list[Entry]) -> tuple[list[str], list[list[str]]]:
-    """A line per dataset and method, a column per metric."""
+    """Return a line per dataset and method, with a column per metric."""
     metrics = list(dict.fromkeys(entry.metric for entry in entries if entry.runs or not np.isnan(entry.published_mean)))
     cells: dict[tuple[str, str], dict[str, Entry]] = {}
     for entry in entries:
@@ -269,7 +269,7 @@ def _lay_long(entries: list[Entry]) -> tuple[list[str], list[list[str]]]:
 
 
 def _lay_wide(entries: list[Entry]) -> tuple[list[str], list[list[str]]]:
-    """A line per dataset, a column per method."""
+    """Return a line per dataset, with a column per method."""
     methods = _methods_in(entries)
     cells: dict[str, dict[str, Entry]] = {}
     for entry in entries:
@@ -279,17 +279,17 @@ def _lay_wide(entries: list[Entry]) -> tuple[list[str], list[list[str]]]:
 
 
 def _methods_in(entries: list[Entry]) -> list[str]:
-    """The methods that have figures, in the order of the table, then others."""
+    """Return the methods with values, in the order of the table, then others."""
     found = dict.fromkeys(entry.method for entry in entries)
     titles = [column.title for column in find_table(entries[0].table).columns]
     return [*(title for title in titles if title in found), *(title for title in found if title not in titles)]
 
 
 def summarize_suite(entries: list[Entry]) -> list[Entry]:
-    """Means by kind of data, and on how many datasets each method is the best or within a point of it.
+    """Return means by kind of data, and on how many datasets each method is the best or within one point of it.
 
-    A method has a mean if it was run on all datasets of the kind in the table. The best is that of the methods that
-    are not given the number of clusters.
+    A method has a mean if it was run on all datasets of the kind in the table. The best method is one of those that are
+    not given the number of clusters.
     """
     found: dict[str, dict[str, Entry]] = {}
     for entry in entries:
@@ -307,7 +307,7 @@ def summarize_suite(entries: list[Entry]) -> list[Entry]:
             if row and len(row) == len(names):
                 mean = float(np.mean([entry.mean for entry in row]))
                 means.append(_summary(f"{kind}, mean of {len(row)}", "ARI", method, mean, row))
-            if row and kind not in kinds and compared:  # the best of shade alone would say nothing
+            if row and kind not in kinds and compared:  # among methods of shade only, the best one has no meaning
                 count = sum(entry.mean >= best[entry.dataset] - 1.0 for entry in row)
                 counts.append(_summary(f"{kind}, near the best of {len(names)}", "count", method, count, row))
     return means + counts
@@ -353,7 +353,7 @@ def _legend(entries: list[Entry], wide: bool) -> str:
 
 
 def lay_out(heading: list[str], lines: list[list[str]]) -> str:
-    """Lines under a heading, in columns."""
+    """Align lines under a heading, in columns."""
     widths = [max(len(row[place]) for row in (heading, *lines)) for place in range(len(heading))]
     rows = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in (heading, *lines)]
     rows.insert(1, "  ".join("─" * width for width in widths))

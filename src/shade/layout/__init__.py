@@ -1,4 +1,4 @@
-"""A map of points of many dimensions: two coordinates for each, made for looking."""
+"""A map of points of many dimensions: two coordinates per point, for plots."""
 
 from shade.layout.point_map import PointMap, map_points
 

@@ -1,4 +1,4 @@
-"""Where the branches of the density tree lie in a map: far apart if they merge late."""
+"""The places of the branches of the density tree in a map: far apart if they merge late."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from shade.clustering.rule import ClusterRule
 from shade.clustering.structure_tree import StructureTree
 from shade.density.dc_tree import DCTree
 
-MOST_BRANCHES = 200  # whose distances are compared pair by pair in every step
-FAR = 1.5  # distances beyond so many medians are drawn as this: one far branch must not leave a dot of all others
-STARTING_STEPS = 200  # with the stress of some hundred branches, later ones change nothing that can be seen
+MOST_BRANCHES = 200  # all pairs of their distances are compared in every step
+FAR = 1.5  # in medians: longer distances are drawn as this, so that one far branch does not shrink all others
+STARTING_STEPS = 200  # with the stress of some hundred branches, later steps change nothing visible
 
 
 @dataclass(frozen=True)
 class Arrangement:
-    """Branches of the density tree that contain no other, and how far they should be apart in a map.
+    """Branches of the density tree that contain no others, and the distances that they should have in a map.
 
     Attributes
     ----------
     branch : ndarray of shape (n_samples,)
-        The branch of each row. Rows in none belong to the one that they are density-connected to first.
+        The branch of each row. Rows in no branch belong to the one that they are density-connected to first.
     distance : ndarray of shape (n_branches, n_branches)
-        Distances in the map, up to a factor. They are squares of dc-distances, as two dimensions are too few for all
-        of them, and the large ones are to be right.
+        Distances in the map, up to a factor. They are squares of dc-distances: two dimensions are too few for all
+        distances, and the large ones should be right.
     """
 
     branch: IntArray
@@ -36,7 +36,7 @@ class Arrangement:
 
     @classmethod
     def of_points(cls, points: FloatArray, n_jobs: int | None = None) -> Arrangement:
-        """The branches that are more than chance; a single one if there are none."""
+        """Build the arrangement of the real branches; a single branch if there are none."""
         n, rule = len(points), ClusterRule(background_noise=False)
         if n < rule.min_samples:
             return cls(np.zeros(n, np.int64), np.zeros((1, 1)))
@@ -45,7 +45,7 @@ class Arrangement:
 
     @classmethod
     def of_tree(cls, tree: DCTree, candidates: StructureTree) -> Arrangement:
-        """The largest candidates that contain no other."""
+        """Build the arrangement of the largest candidates that contain no others."""
         childless = np.ones(candidates.n_candidates, np.bool_)
         childless[candidates.parent[1:]] = False
         chosen = np.flatnonzero(childless)
@@ -71,19 +71,19 @@ class Arrangement:
         return self.n_branches > 2
 
     def start(self, components: FloatArray) -> FloatArray:
-        """Places to start from: branches as far apart as they should be, and within them principal components."""
+        """Return the first places: branches at their distances, and within them principal components."""
         components = components / max(float(components.std()), np.finfo(np.float64).tiny)
         if not self.matters:
             return components
         centres = self._centres(components)
         for _ in range(STARTING_STEPS):
             centres += self._towards_distances(centres)
-        # A tenth: narrower than the gaps between branches, wide enough to tell the rows of a branch apart.
+        # A tenth is narrower than the gaps between branches, and wide enough to separate the rows of a branch.
         places: FloatArray = (centres / centres.std())[self.branch] + 0.1 * components
         return places
 
     def shift(self, places: FloatArray) -> FloatArray:
-        """How far each row would have to move, all rows of a branch alike, so that branches are as far apart as due."""
+        """Return how far each row would move to give branches their distances. Rows of a branch move alike."""
         return self._towards_distances(self._centres(places))[self.branch]
 
     def _centres(self, places: FloatArray) -> FloatArray:
@@ -92,7 +92,7 @@ class Arrangement:
         return np.column_stack(sums) / size[:, None]
 
     def _towards_distances(self, centres: FloatArray) -> FloatArray:
-        """One step of stress majorisation (de Leeuw), for distances of the size that the centres have already."""
+        """Return one step of stress majorisation (de Leeuw), with distances scaled to the current size of the map."""
         gaps = centres[:, None] - centres
         actual = np.sqrt(np.square(gaps).sum(axis=2))
         unit = float((self.distance * actual).sum() / np.square(self.distance).sum())
@@ -103,7 +103,7 @@ class Arrangement:
 
 
 def _nearest_inside(tree: DCTree, inside: BoolArray) -> IntArray:
-    """For each position in the order of the tree, the position in a branch that it is density-connected to first."""
+    """Return for each position of the tree's order the position in a branch that it is density-connected to first."""
     n = tree.n_points
     before, after = np.empty(n, np.int64), np.empty(n, np.int64)
     before_distance, after_distance = np.empty(n), np.empty(n)

@@ -1,4 +1,4 @@
-"""A map of points, and where new points lie in it."""
+"""A map of points, and the places of new points in it."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ from shade.density.search import AllPairs, KDTree, ProductBlocks, make_search
 from shade.layout.arrangement import Arrangement
 from shade.layout.descent import Attraction, descend
 
-NEIGHBOURS = 30  # that attract a row, with weights that fall with the distance
-PERPLEXITY = 20.0  # of these weights: how many neighbours they reach in effect
-FEWEST = 4  # distinct rows from which on there is something to arrange
-NEAREST = 5  # mapped rows that say where a new one lies
+NEIGHBOURS = 30  # per row, which attract it with weights that decrease with the distance
+PERPLEXITY = 20.0  # of these weights: the effective number of neighbours
+FEWEST = 4  # distinct rows: for fewer, the map is their principal components
+NEAREST = 5  # mapped rows that determine the place of a new row
 
 
 @dataclass(frozen=True)
 class PointMap:
-    """Points of many dimensions and their places in two.
+    """Points of many dimensions and their places in two dimensions.
 
     Attributes
     ----------
     points : ndarray of shape (n_samples, n_dimensions)
     places : ndarray of shape (n_samples, 2)
-        Neighbouring points have neighbouring places, equal points the same. Only that has a meaning, and roughly the
-        distances between clusters: the coordinates have no unit.
+        Neighbouring points have neighbouring places, and equal points the same place. Only this has a meaning, and
+        roughly also the distances between clusters. The coordinates have no unit.
     """
 
     points: FloatArray
     places: FloatArray
 
     def place(self, points: object, *, n_jobs: int | None = None) -> FloatArray:
-        """Places of new points: weighted means of those of the five nearest mapped points.
+        """Return the places of new points: weighted means of the places of the five nearest mapped points.
 
-        A point that was mapped gets its own place. Each point is placed by itself, whatever others come with it.
+        A point that is in the map gets its own place. The place of a point does not depend on other new points.
 
         Parameters
         ----------
@@ -66,7 +66,7 @@ class PointMap:
 
     @cached_property
     def _index(self) -> tuple[FloatArray, FloatArray, KDTree | AllPairs | ProductBlocks]:
-        """Distinct points, their places, and a search among them, made when first needed."""
+        """Distinct points, their places, and a search among them, built at the first use."""
         order = canonical_order(self.points)
         first = order[differs_from_last(self.points, order)]
         distinct = self.points[first]
@@ -74,12 +74,12 @@ class PointMap:
 
 
 def map_points(points: object, *, n_jobs: int | None = None) -> PointMap:
-    """Lay out points in two dimensions so that clusters are apart.
+    """Place points in two dimensions so that clusters are apart.
 
     Neighbouring points attract each other and all points repel each other, as in t-SNE. Branches of the density tree
-    that merge late are kept far apart. The map depends on the points alone: it is the same for any order of the rows,
-    for any number of threads, and every time on the same kind of processor. Points of at most two dimensions stay as
-    they are.
+    that merge late are kept far apart. The map depends only on the points. The order of the rows and the number of
+    threads do not change it, and on the same kind of processor it is always the same. Points of at most two dimensions
+    are not changed.
 
     Parameters
     ----------
@@ -105,11 +105,11 @@ def map_points(points: object, *, n_jobs: int | None = None) -> PointMap:
     checked = check_points(points)
     if checked.shape[1] <= 2:
         return PointMap(checked, _as_plane(checked))
-    # In an order that depends on the points alone, each distinct point once: so equal points have one place, and the
+    # Each distinct point once, in an order that depends only on the points. So equal points have one place, and the
     # order of the rows changes nothing.
     order = canonical_order(checked)
     new = differs_from_last(checked, order)
-    with threadpool_limits(1, user_api="blas"):  # products on several threads differ in their last bits
+    with threadpool_limits(1, user_api="blas"):  # on several threads, products differ in their last bits
         laid_out = _lay_out(_scaled(checked[order[new]]), n_jobs)
     places = np.empty((len(checked), 2))
     places[order] = laid_out[np.cumsum(new) - 1]
@@ -117,13 +117,13 @@ def map_points(points: object, *, n_jobs: int | None = None) -> PointMap:
 
 
 def _lay_out(distinct: FloatArray, n_jobs: int | None) -> FloatArray:
-    """Places of distinct points."""
+    """Return the places of distinct points."""
     components = _first_components(distinct)
     if len(distinct) < FEWEST:
         return components
     count = min(NEIGHBOURS, len(distinct) - 1)
     found, squared = make_search(distinct).nearest(distinct, count + 1, n_jobs)
-    # Where few points are there, the weights still have to fall with the distance.
+    # If there are few points, the weights must still decrease with the distance.
     perplexity = min(PERPLEXITY, 2.0 * count / 3.0)
     attraction = Attraction.of_neighbours(found[:, 1:].copy(), squared[:, 1:].copy(), perplexity, n_jobs)
     arrangement = Arrangement.of_points(distinct, n_jobs)
@@ -131,7 +131,7 @@ def _lay_out(distinct: FloatArray, n_jobs: int | None) -> FloatArray:
 
 
 def _scaled(points: FloatArray) -> FloatArray:
-    """Points about zero, in a unit in which no square is too large or too small."""
+    """Centre points at zero and scale them, so that no square is too large or too small."""
     centred = points - points.mean(axis=0)
     largest = float(np.abs(centred).max())
     scaled: FloatArray = centred / largest if largest > 0 else centred
@@ -139,7 +139,7 @@ def _scaled(points: FloatArray) -> FloatArray:
 
 
 def _first_components(points: FloatArray) -> FloatArray:
-    """The first two principal components of each point."""
+    """Return the first two principal components of each point."""
     centred = points - points.mean(axis=0)
     _, _, directions = np.linalg.svd(np.linalg.qr(centred, mode="r"), full_matrices=False)
     flat = np.zeros((len(points), 2))
@@ -148,7 +148,7 @@ def _first_components(points: FloatArray) -> FloatArray:
 
 
 def _turned(places: FloatArray) -> FloatArray:
-    """Places about zero, turned so that they are widest along x, and mirrored so that the farther end is positive."""
+    """Centre places at zero, rotate them to be widest along x, and mirror them so that the farther end is positive."""
     centred = places - places.mean(axis=0)
     (xx, xy), (_, yy) = centred.T @ centred
     angle = 0.5 * np.arctan2(2.0 * xy, xx - yy)
@@ -158,20 +158,20 @@ def _turned(places: FloatArray) -> FloatArray:
 
 
 def _weighted_mean(places: FloatArray, squared: FloatArray) -> FloatArray:
-    """Means of the places of neighbours, with weights that fall with the squared distance to zero at the last one.
+    """Return means of neighbours' places. Weights decrease with the squared distance, to zero at the last neighbour.
 
-    So a place does not jump when another point becomes the last one.
+    So a place does not jump if another point becomes the last neighbour.
     """
     nearest = np.maximum(squared[:, :1], np.finfo(np.float64).tiny)
     weights = nearest / np.maximum(squared, np.finfo(np.float64).tiny)
     if squared.shape[1] > NEAREST:
         weights = weights - weights[:, -1:]
-    weights[weights.sum(axis=1) == 0.0] = 1.0  # all are equally far
+    weights[weights.sum(axis=1) == 0.0] = 1.0  # all neighbours are equally far
     weights[squared[:, 0] == 0.0, 1:] = 0.0
     means: FloatArray = (weights[:, :, None] * places).sum(axis=1) / weights.sum(axis=1)[:, None]
     return means
 
 
 def _as_plane(points: FloatArray) -> FloatArray:
-    """Points of one or two dimensions as they are."""
+    """Return points of one or two dimensions unchanged, as two columns."""
     return np.column_stack([points, np.zeros(len(points))]) if points.shape[1] == 1 else points.copy()

@@ -1,4 +1,4 @@
-"""How all points of a map repel each other, in time in proportion to their number and to the area of the map."""
+"""The repulsion between all points of a map. Time is linear in the number of points and in the area of the map."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from shade._base.arrays import FloatArray, SingleArray
 from shade._base.parallel import count_threads, run_chunks
 from shade._kernels import layout
 
-# Distance of grid lines. The potential of a point, 1 / (1 + d²), is one unit wide: at half a unit the errors of forces
-# are some hundredths of the largest force (tests/layout), at a whole unit a fifth.
+# Distance of grid lines. The potential of a point, 1 / (1 + d²), is one unit wide. At half a unit, errors of forces are
+# some hundredths of the largest force (tests/layout); at one unit they are a fifth.
 STEP = 0.5
-# Numbers of grid lines for which a Fourier transform is fast. With few sizes the kernel is seldom transformed anew.
+# Numbers of grid lines for which a Fourier transform is fast. With few sizes, the kernel is seldom transformed again.
 SIZES = (32, 64, 80, 96, 128, 160, 192, 256, 320, 384, 512, 640, 768, 1024)
 RIM = 4  # grid lines around the points, for splines
-FEW_ROWS = 256  # that are compared in pairs: as fast, and exact where a few points are far from each other
-WORTH_THREADS = 256  # grid lines
-CHUNK = 8192  # rows: starting a thread for fewer takes longer than it saves
+FEW_ROWS = 256  # up to here pairs are compared: as fast, and exact if a few points are far from each other
+WORTH_THREADS = 256  # grid lines from which several threads are faster
+CHUNK = 8192  # rows: for fewer, starting a thread takes longer than it saves
 
 
 class Repulsion:
-    """The repulsion of all points: from the sum over pairs if they are few, else from a potential on a grid.
+    """The repulsion of all points: a sum over pairs if there are few points, else a potential on a grid.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class Repulsion:
         self._response: Any = None
 
     def find(self, places: FloatArray, felt: FloatArray, push: FloatArray) -> None:
-        """Fill in the sum of 1 / (1 + d²) over all points that each point feels, itself included, and their pushes."""
+        """Write for each point the sum of 1 / (1 + d²) over all points, itself included, and the force on it."""
         kernel: Callable[..., None] = layout.repel_by_pairs
         arguments: tuple[Any, ...] = (places, felt, push)
         if len(places) > FEW_ROWS:
@@ -49,7 +49,7 @@ class Repulsion:
         run_chunks(kernel, *arguments, count=len(places), n_jobs=self.n_jobs, chunk=CHUNK, few=CHUNK)
 
     def potential(self, places: FloatArray) -> SingleArray:
-        """Put the grid around the points and return the potential on it; `corner` and `step` say where it is."""
+        """Put the grid around the points and return the potential on it; `corner` and `step` give its place."""
         lowest, highest = places.min(axis=0), places.max(axis=0)
         self._fit_grid(float((highest - lowest).max()))
         lines = len(self._grid)
@@ -63,7 +63,7 @@ class Repulsion:
         return potential
 
     def _fit_grid(self, span: float) -> None:
-        """Choose the grid for points of this extent; a very large map gets a coarser one."""
+        """Choose the grid for points of this extent. A very large map gets a coarser grid."""
         wanted = span / STEP + 2 * RIM
         lines = next((size for size in SIZES if size >= wanted), SIZES[-1])
         step = max(STEP, span / (lines - 2 * RIM))
@@ -73,9 +73,9 @@ class Repulsion:
 
 
 def _response(lines: int, step: float) -> Any:
-    """Fourier transform of 1 / (1 + d²), corrected for the splines.
+    """Return the Fourier transform of 1 / (1 + d²), corrected for the splines.
 
-    Spreading and reading with splines blur a function. Dividing by the transform of that blur makes the result exact
+    Spreading and reading with splines blur a function. Division by the transform of that blur makes the result exact
     for points on grid lines.
     """
     along = np.minimum(np.arange(lines), lines - np.arange(lines)) * step

@@ -1,4 +1,4 @@
-"""How good a clustering is: agreement with a truth, separation of known classes, and indices that need no truth."""
+"""Quality of a clustering: agreement with true classes, separation of known classes, and indices without a truth."""
 
 from shade.metrics.agreement import Agreement, measure_agreement
 from shade.metrics.dcsi import dcsi_score

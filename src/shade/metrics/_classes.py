@@ -1,4 +1,4 @@
-"""Points sorted into classes, for the indices that compare classes."""
+"""Points grouped by class, for the indices that compare classes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from shade._base.validation import check_extent, check_points
 
 
 def check_labels(labels: object, n: int) -> AnyArray:
-    """Labels as an array of n whole numbers."""
+    """Return labels as an array of n whole numbers."""
     found = np.asarray(labels)
     if found.shape != (n,):
         raise ValueError(f"There must be one label a row: {n}. Got labels of shape {found.shape} instead.")
@@ -19,7 +19,7 @@ def check_labels(labels: object, n: int) -> AnyArray:
 
 
 def split_classes(X: object, labels: object, smallest: int = 1) -> tuple[FloatArray, list[IntArray]]:
-    """All points, and the rows of each class of at least `smallest` points; negative labels are noise, in no class."""
+    """Return all points, and the rows of each class of at least `smallest` points. Negative labels are noise."""
     points = check_points(X)
     check_extent(points)
     classes = check_labels(labels, len(points))

@@ -1,4 +1,4 @@
-"""Agreement of a clustering with a truth, by the conventions of the paper."""
+"""Agreement of a clustering with true classes, by the conventions of the paper."""
 
 from __future__ import annotations
 
@@ -12,23 +12,24 @@ from shade._base.arrays import AnyArray, IntArray
 
 @dataclass(frozen=True)
 class Agreement:
-    """How far labels agree with a truth. True noise is left out of all but the two figures about noise.
+    """Agreement of labels with true classes. True noise is ignored, except in the two numbers about noise.
 
     Attributes
     ----------
     ari, nmi : float
-        Adjusted Rand index and normalised mutual information of the points that are not labelled noise: the paper's
-        "SHADE" columns. NaN if every point is labelled noise.
+        Adjusted Rand index and normalised mutual information of the points that are not labelled as noise: the columns
+        "SHADE" of the paper. NaN if every point is labelled as noise.
     ari_1nn, nmi_1nn : float
-        The same of all points, noise put into clusters first: the paper's "SHADE_1nn" columns.
+        The same for all points, after noise points were assigned to clusters: the columns "SHADE_1nn" of the paper.
     n_clusters : int
         Number of clusters.
     noise_share : float
-        Share of all points, true noise included, that are labelled noise.
+        Fraction of all points, true noise included, that are labelled as noise.
     noise_recall : float
-        Share of true noise that is labelled noise; NaN where the truth has none.
+        Fraction of true noise that is labelled as noise; NaN if there is no true noise.
     noise_precision : float
-        Share of labelled noise that is true noise; NaN where nothing is labelled noise, or the truth has none.
+        Fraction of labelled noise that is true noise; NaN if nothing is labelled as noise, or if there is no true
+        noise.
     """
 
     ari: float
@@ -42,7 +43,7 @@ class Agreement:
 
 
 def measure_agreement(truth: object, labels: object, assigned: object = None) -> Agreement:
-    """Compare labels with a truth.
+    """Compare labels with true classes.
 
     Parameters
     ----------
@@ -51,8 +52,8 @@ def measure_agreement(truth: object, labels: object, assigned: object = None) ->
     labels : array-like of shape (n_samples,)
         Clusters that were found; a negative number is noise.
     assigned : array-like of shape (n_samples,), optional
-        The labels with every noise point put into a cluster, as `SHADE.assign_noise` returns them. If None, `labels`
-        as they are, noise counting as a cluster of its own.
+        The labels after every noise point was assigned to a cluster, from `SHADE.assign_noise`. If None, `labels` are
+        used, and noise is a cluster of its own.
 
     Returns
     -------
@@ -98,7 +99,7 @@ def _compare(truth: AnyArray, labels: AnyArray) -> tuple[float, float]:
 
 
 def _check_labels(name: str, labels: object) -> IntArray:
-    """Labels as numbers, noise being −1; only where they are whole numbers can there be noise."""
+    """Return labels as numbers, with noise as −1. Only whole numbers can be noise."""
     array = np.asarray(labels)
     if array.ndim != 1 or len(array) == 0:
         raise ValueError(

@@ -13,22 +13,23 @@ from shade.metrics._classes import split_classes
 
 
 def dcsi_score(X: object, labels: object, *, min_samples: int = 5, squared: bool = False) -> float:
-    """Density cluster separability index (Gauss, Scheipl and Herrmann, 2023): 1 is best, 0 worst.
+    """Density cluster separability index (Gauss, Scheipl and Herrmann, 2023): 1 is best, 0 is worst.
 
-    Core points of a class are those with `min_samples` others of their class within the median distance of its points
-    to their 2 · `min_samples`-th neighbour in the class. For two classes, s is the least distance between core points
-    of one and the other, and c the longest edge in the minimum spanning trees of either's core points. The index is
-    the mean of s / (s + c) over all pairs of classes.
+    A core point of a class has at least `min_samples` other points of its class within some radius. The radius is the
+    median distance of the points of the class to their 2 · `min_samples`-th neighbour in it. For two classes, s is the
+    smallest distance between core points of one and of the other, and c is the longest edge in the minimum spanning
+    trees of their core points. The index is the mean of s / (s + c) over all pairs of classes.
+
 
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
     labels : array-like of int of shape (n_samples,)
-        Classes. Negative labels are noise and left out, as are classes of one point.
+        Classes. Negative labels are noise and ignored, and so are classes of one point.
     min_samples : int, default=5
-        How many others a core point has around it.
+        Number of other points within the radius of a core point.
     squared : bool, default=False
-        Whether distances are squared, as in the published program of the SHADE paper: its figures are of this kind.
+        Whether distances are squared, as in the published program of the SHADE paper and its results.
 
     Returns
     -------
@@ -53,18 +54,18 @@ def dcsi_score(X: object, labels: object, *, min_samples: int = 5, squared: bool
         connection, separation = connection**2, separation**2
     pairs = np.triu_indices(len(core), 1)
     above, below = separation[pairs], separation[pairs] + connection[pairs]
-    # Where both are zero, points of the two classes coincide: nothing separates them.
+    # If both are zero, points of the two classes coincide: nothing separates them.
     return float(np.mean(np.divide(above, below, out=np.zeros_like(above), where=below > 0)))
 
 
 def _core_points(points: FloatArray, min_samples: int) -> FloatArray:
-    """Points with enough others of their class around them; of a small class, its farthest point is the neighbour."""
+    """Return the core points of a class. In a small class, the farthest point is the neighbour."""
     radius = np.median(core_distances(points, min(2 * min_samples + 1, len(points))))
     return points[core_distances(points, min(min_samples + 1, len(points))) <= radius]
 
 
 def _separations(core: list[FloatArray]) -> FloatArray:
-    """Least distances between the points of each class and those of each other."""
+    """Return the smallest distance between the points of each pair of classes."""
     result = np.zeros((len(core), len(core)))
     stacked = np.concatenate(core)
     starts = np.cumsum([0, *map(len, core)])

@@ -1,4 +1,4 @@
-"""Why a cluster is one: the features that set its rows apart from all others."""
+"""Explain clusters: the features that separate the rows of a cluster from all others."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from shade._base.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from shade._base.text import printable
 from shade._base.validation import Whole, check_finite, check_numeric, check_parameter, to_numpy
 
-# Columns are ranked so many entries at a time, so that the ranks of large data are never held at once.
+# Columns are ranked in blocks of so many entries, so that memory never holds the ranks of all columns.
 BLOCK = 1 << 22
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """For each group of rows, the features that set it apart, the most telling first.
+    """For each group of rows, the features that separate it from the others, strongest first.
 
     Attributes
     ----------
     feature_names : tuple of str
     effects : ndarray of shape (n_groups, n_features)
-        Cliff's delta of each feature: of all pairs of a row inside and a row outside, the share in which the one inside
-        is larger less the share in which it is smaller. 1 or −1 where the feature alone tells the group from the rest,
-        0 where it tells nothing. It knows neither units nor outliers.
+        Cliff's delta of each feature. Of all pairs of a row inside and a row outside, it is the fraction in which the
+        row inside is larger, minus the fraction in which it is smaller. It is 1 or −1 if the feature alone separates
+        the group from the rest, and 0 if it does not separate them. It does not depend on units or on outliers.
     features : ndarray of shape (n_groups, top)
         Numbers of the features with the largest effects.
     inside, outside : ndarray of shape (n_groups, top)
-        Medians of these features over the rows inside and outside the group, means of those that are 0 or 1; NaN where
-        no rows are outside.
+        Medians of these features over the rows inside and outside of the group; means for features that are 0 or 1; NaN
+        if there are no rows outside.
     """
 
     feature_names: tuple[str, ...]
@@ -42,7 +42,7 @@ class Explanation:
     outside: FloatArray
 
     def to_frame(self) -> Any:
-        """A pandas DataFrame with a row for each cluster and each of its features."""
+        """Return a pandas DataFrame with a row for each cluster and each of its features."""
         import pandas as pd
 
         clusters, top = self.features.shape
@@ -67,7 +67,7 @@ class Explanation:
 
     def _describe(self, cluster: int, place: int) -> str:
         feature = self.features[cluster, place]
-        if np.isnan(self.outside[cluster, place]):  # every row is in it
+        if np.isnan(self.outside[cluster, place]):  # every row is in the cluster
             return f"{self.feature_names[feature]} {self.inside[cluster, place]:.4g}"
         return (
             f"{self.feature_names[feature]} {self.effects[cluster, feature]:+.2f} "
@@ -78,7 +78,7 @@ class Explanation:
 def explain_groups(
     X: object, groups: Sequence[IntArray], *, top: int = 5, feature_names: Sequence[str] | None = None
 ) -> Explanation:
-    """Find the features that set groups of rows apart from all other rows.
+    """Find the features that separate groups of rows from all other rows.
 
     Parameters
     ----------
@@ -87,9 +87,9 @@ def explain_groups(
     groups : sequence of ndarray
         Rows of each group; groups may overlap.
     top : int, default=5
-        Number of features a group.
+        Number of features per group.
     feature_names : sequence of str, optional
-        The names of a DataFrame's columns, or x0, x1, …, if None.
+        If None, the names of a DataFrame's columns, or x0, x1, ….
 
     Returns
     -------
@@ -115,7 +115,7 @@ def explain_groups(
         columns = check_finite(np.asarray(rows[:, block], np.float64), names=names[block])
         effects[:, block] = _deltas(rankdata(columns, axis=0), groups, sizes)
         shifts[:, block] = _shifts(columns, groups, sizes)
-    # Many features may tell a group from the rest completely; then the one with the widest gap comes first.
+    # Several features may separate a group completely. Then the one with the largest gap comes first.
     order = np.lexsort((-np.abs(shifts), -np.abs(effects).round(9)), axis=1)[:, :top]
     inside, outside = _middles(rows, groups, order)
     return Explanation(names, effects, order, inside, outside)
@@ -124,7 +124,7 @@ def explain_groups(
 def explain_labels(
     X: object, labels: IntArray, *, top: int = 5, feature_names: Sequence[str] | None = None
 ) -> Explanation:
-    """Find the features that set each cluster apart from all other rows, noise included."""
+    """Find the features that separate each cluster from all other rows, noise included."""
     n_rows = len(X) if hasattr(X, "__len__") else 0
     if n_rows != len(labels):
         raise ValueError(f"X has {n_rows} rows, but {len(labels)} were clustered. Give these rows in the same order.")
@@ -141,7 +141,7 @@ def _as_table(X: object) -> AnyArray:
 
 
 def _names(X: object, n_features: int, given: Sequence[str] | None) -> tuple[str, ...]:
-    """Names as given, else those of the columns, else by number as scikit-learn has them."""
+    """Return the given names, else those of the columns, else numbered names as in scikit-learn."""
     found = getattr(X, "columns", None) if given is None else given
     if found is not None and len(found) == n_features:
         return tuple(map(str, found))
@@ -149,12 +149,12 @@ def _names(X: object, n_features: int, given: Sequence[str] | None) -> tuple[str
 
 
 def _sums(values: FloatArray, groups: Sequence[IntArray]) -> FloatArray:
-    """Sum of each column over each group: shape (n_groups, n_columns)."""
+    """Return the sum of each column over each group: shape (n_groups, n_columns)."""
     return np.array([values[group].sum(axis=0) for group in groups]).reshape(len(groups), values.shape[1])
 
 
 def _deltas(ranks: FloatArray, groups: Sequence[IntArray], sizes: IntArray) -> FloatArray:
-    """Cliff's delta from sums of ranks (Mann and Whitney); 0 for a group of all rows or none."""
+    """Return Cliff's delta from sums of ranks (Mann and Whitney); 0 for a group of all rows or of none."""
     inside = sizes[:, None].astype(np.float64)
     pairs = inside * (len(ranks) - inside)
     larger = _sums(ranks, groups) - inside * (inside + 1) / 2
@@ -163,7 +163,7 @@ def _deltas(ranks: FloatArray, groups: Sequence[IntArray], sizes: IntArray) -> F
 
 
 def _shifts(columns: FloatArray, groups: Sequence[IntArray], sizes: IntArray) -> FloatArray:
-    """Difference of means inside and outside in standard deviations; 0 where a column is constant."""
+    """Return the difference of means inside and outside in standard deviations; 0 for a constant column."""
     centred = columns - columns.mean(axis=0)
     spread = centred.std(axis=0)
     inside = np.maximum(sizes, 1)[:, None]
@@ -175,7 +175,7 @@ def _shifts(columns: FloatArray, groups: Sequence[IntArray], sizes: IntArray) ->
 
 
 def _middles(rows: AnyArray, groups: Sequence[IntArray], features: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Medians of the chosen features inside and outside each group; shares of features that are 0 or 1."""
+    """Return medians of the chosen features inside and outside of each group; fractions for 0-1 features."""
     inside, outside = np.full(features.shape, np.nan), np.full(features.shape, np.nan)
     yes_or_no = {feature for feature in np.unique(features) if np.isin(rows[:, feature], (0, 1)).all()}
     for place, (group, chosen) in enumerate(zip(groups, features, strict=True)):

@@ -1,4 +1,4 @@
-"""Indices of density-based clusterings that need no truth: DISCO and DBCV."""
+"""Indices of density-based clusterings that need no true classes: DISCO and DBCV."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from shade.metrics._classes import check_labels, split_classes
 
 
 def disco_score(X: object, labels: object, *, min_samples: int = 5, tree: DCTree | None = None) -> float:
-    """Mean of the DISCO values of all points (Beer et al., 2025): from −1 to 1, the higher the better.
+    """Return the mean DISCO value of all points (Beer et al., 2025): from −1 to 1, the higher the better.
 
     Parameters
     ----------
     X, labels, min_samples, tree
-        As in :func:`disco_samples`.
+        See :func:`disco_samples`.
 
     Returns
     -------
@@ -36,11 +36,12 @@ def disco_score(X: object, labels: object, *, min_samples: int = 5, tree: DCTree
 
 
 def disco_samples(X: object, labels: object, *, min_samples: int = 5, tree: DCTree | None = None) -> FloatArray:
-    """DISCO value of each point: how well density supports where the clustering puts it.
+    """Return the DISCO value of each point: how well the density supports its label.
 
-    A clustered point has the silhouette under dc-distances. A noise point has the least of two values over all
-    clusters: how much larger its core distance is than the largest in the cluster, and how much larger its dc-distance
-    to the cluster is than that.
+    For a clustered point it is the silhouette under dc-distances. For a noise point there are two values per cluster:
+    how much larger its core distance is than the largest one in the cluster, and how much larger its dc-distance to the
+    cluster is than that. The result is the smallest of these values over all clusters.
+
 
     Parameters
     ----------
@@ -49,7 +50,7 @@ def disco_samples(X: object, labels: object, *, min_samples: int = 5, tree: DCTr
         Clusters; negative is noise.
     min_samples : int, default=5
     tree : DCTree, optional
-        The tree of X, where it is there already.
+        The tree of X, if it has been built before.
 
     Returns
     -------
@@ -74,14 +75,14 @@ def disco_samples(X: object, labels: object, *, min_samples: int = 5, tree: DCTr
 
 
 def _silhouettes(tree: DCTree, codes: IntArray, n_clusters: int) -> FloatArray:
-    """(b − a) / max(a, b), a being the mean dc-distance to the own cluster, b the least to another; 0 if alone."""
+    """Return (b − a) / max(a, b): a is the mean dc-distance to the own cluster, b the least to another; 0 if alone."""
     sizes = np.bincount(codes[codes >= 0])
     own, other = np.zeros(len(codes)), np.full(len(codes), np.inf)
     for cluster in range(n_clusters):
         cluster_distances.mean_dc_distances(
             tree.left, tree.right, tree.height, codes, sizes, own, other, cluster, cluster + 1
         )
-    if n_clusters == 1:  # with nothing else to compare with, each noise point is a cluster of its own
+    if n_clusters == 1:  # there is no other cluster, so each noise point is a cluster of its own
         other = _least_dc_distances(tree, codes < 0)
     larger = np.maximum(own, other)
     values: FloatArray = np.divide(other - own, larger, out=np.zeros_like(own), where=(larger > 0) & (codes >= 0))
@@ -90,7 +91,7 @@ def _silhouettes(tree: DCTree, codes: IntArray, n_clusters: int) -> FloatArray:
 
 
 def _noise_values(tree: DCTree, core: FloatArray, codes: IntArray, n_clusters: int) -> FloatArray:
-    """The smaller of how sparse and how far noise points lie, over all clusters."""
+    """Return the smaller of how sparse and how far away noise points are, over all clusters."""
     noise = codes < 0
     values = np.full(int(noise.sum()), np.inf)
     for cluster in range(n_clusters):
@@ -102,7 +103,7 @@ def _noise_values(tree: DCTree, core: FloatArray, codes: IntArray, n_clusters: i
 
 
 def _least_dc_distances(tree: DCTree, marked: BoolArray) -> FloatArray:
-    """dc-distance of each row to the nearest marked one."""
+    """Return the dc-distance of each row to the nearest marked row."""
     n = tree.n_points
     before, after = np.empty(n, np.int64), np.empty(n, np.int64)
     before_distance, after_distance = np.empty(n), np.empty(n)
@@ -115,17 +116,18 @@ def _least_dc_distances(tree: DCTree, marked: BoolArray) -> FloatArray:
 def dbcv_score(X: object, labels: object) -> float:
     """Density-based clustering validation (Moulavi et al., 2014): from −1 to 1, the higher the better.
 
-    Within each cluster, the core distance of a point is the power −1/d of the mean of distance^−d to all others, and
-    the cluster's sparseness the longest inner edge of the minimum spanning tree under mutual reachability. Clusters
-    are as far apart as the nearest of their inner points. Noise counts as zero. Takes quadratic time in the largest
-    cluster, and memory in proportion to the points. Where edges are equally long there are several such trees with
-    different inner points, so the score can depend on the order of the rows: mind that when comparing.
+    Within each cluster, the core distance of a point is the mean of distance^−d to all others, to the power −1/d. The
+    sparseness of a cluster is the longest inner edge of the minimum spanning tree under mutual reachability. The
+    distance of two clusters is that of their nearest inner points. The value of noise is zero. Time is quadratic in the
+    largest cluster, and memory is linear in the points. If edges have equal length, there are several such trees with
+    different inner points. The score can then depend on the order of the rows: be careful with comparisons.
+
 
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
     labels : array-like of int of shape (n_samples,)
-        Clusters; negative is noise. Clusters of one point count as noise.
+        Clusters; negative is noise. Clusters of one point are treated as noise.
 
     Returns
     -------
@@ -159,7 +161,7 @@ def dbcv_score(X: object, labels: object) -> float:
 
 
 def _inner_tree(points: FloatArray) -> tuple[float, AnyArray, FloatArray]:
-    """Longest inner edge of a cluster's tree, its inner points (all, if it has none), and squared core distances."""
+    """Return the longest inner edge of a cluster's tree, its inner points (all if none), and squared core distances."""
     n = len(points)
     columns, core = np.ascontiguousarray(points.T), np.empty(n)
     run_chunks(cluster_distances.density_core_distances, columns, points, core, count=n, chunk=64)

@@ -1,1 +1,1 @@
-"""Files of models: reading, checking and writing them, and the encoder alone as ONNX."""
+"""Files of models: reading, checking and writing them, and export of the encoder as ONNX."""

@@ -1,4 +1,4 @@
-"""What a model file tells about its model without building it, and so without loading torch."""
+"""Description of a model file without building the model, and so without loading torch."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from shade.persistence.model_file import ModelContents
 
 
 def describe_model(contents: ModelContents) -> dict[str, Any]:
-    """What a model file tells about its model, without building it."""
+    """Describe the model in a file without building it."""
     check_contents(contents)
     description, labels = contents.description, contents.arrays["clustering.labels"]
     history = description["history"]

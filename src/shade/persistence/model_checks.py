@@ -1,7 +1,8 @@
-"""Whether the contents of a model file make sense together, so that nothing later reads where it must not.
+"""Checks that the contents of a model file fit together, so that later code never reads outside of an array.
 
-Hashes only tell that a file is as it was written. Who wrote it may have written anything. What follows from the rest is
-therefore found again: the clusters from the tree, and of the tree, from the points, how near each has its nearest.
+Hashes only prove that a file was not changed after it was written. Its author may have written anything. Therefore
+values that follow from others are computed again: the clusters from the tree and, for the tree, the distance from each
+point to its nearest neighbours.
 """
 
 from __future__ import annotations
@@ -29,14 +30,14 @@ from shade.density.spanning_tree import SpanningTree
 from shade.persistence.model_file import ModelContents
 
 HISTORY, LARGEST_RECORD = {"epoch", "loss", "reconstruction_loss", "seconds"}, 1e300
-MOST_FEATURES = 1 << 24  # of one sample, where no weights tell how many there are
+MOST_FEATURES = 1 << 24  # of one sample, if no weights tell how many there are
 MOST_PROBES = 64
 STEPS_AT_A_TIME = 1 << 16
 MOST_PAIRS = 1 << 22  # of points that are measured to check the tree
-FEW_COLUMNS = 64  # with more, as many pairs fewer are measured
+FEW_COLUMNS = 64  # with more columns, fewer pairs are measured in proportion
 MOST_GROUPS = 1000  # in which distances are measured
-MOST_CHOICES = 1 << 23  # numbers of clusters, over all branches, that choosing a wanted number holds at a time
-TOLD = 1e-6  # of a squared distance, relative to the extent of the points: a device finds the tree in single precision
+MOST_CHOICES = 1 << 23  # in memory when a given number of clusters is chosen: numbers of clusters over all branches
+TOLD = 1e-6  # of a squared distance, relative to the extent of the points: a device searches in single precision
 ESTIMATORS = ("SHADE", "DCTreeClustering")
 TREE = {
     "order": np.int64, "reachability": np.float64, "left": np.int64, "right": np.int64, "height": np.float64,
@@ -57,7 +58,7 @@ DEEP = {
 
 
 def check_contents(contents: ModelContents) -> None:
-    """Check everything that can be checked without the network."""
+    """Check everything that can be checked without the networks."""
     description, arrays = contents.description, contents.arrays
     _check_description(description)
     deep = description["estimator"] == "SHADE"
@@ -128,7 +129,7 @@ def known_of(arrays: Mapping[str, AnyArray]) -> Known | None:
 
 
 def rule_of(description: Mapping[str, Any], parameters: Mapping[str, Any]) -> ClusterRule:
-    """The rule of a file, which must be that of its parameters, with the number of clusters or the cut beside it."""
+    """Return the rule of a file. It must agree with the parameters, apart from the number of clusters and the cut."""
     rule = description["rule"]
     names = {field.name for field in fields(ClusterRule)}
     _require(isinstance(rule, dict) and set(rule) == names, "it has no rule of its clusters")
@@ -154,7 +155,7 @@ def strongest_split_of(description: Mapping[str, Any]) -> tuple[float, float] | 
 
 
 def check_clusters(clustering: Clustering, stored: FlatClustering) -> None:
-    """Check that the clusters, and all that is said of them and of the rows, are those that the tree gives."""
+    """Check that the tree gives the stored clusters and all their values."""
     groups = clustering.shown.groups
     alone = groups.max() <= 0 and not clustering.shown.outside.any()
     _require(clustering.shown.decides or alone, "there are groups of the data, which do not count")
@@ -162,7 +163,7 @@ def check_clusters(clustering: Clustering, stored: FlatClustering) -> None:
     _require(divisible, "the strongest split of the data is of other clusters")
     if clustering.shown.decides:
         sizes = np.bincount(groups[groups >= 0])
-        # All rows together are one cluster, however few there are.
+        # All rows together are one cluster, even if there are few.
         enough = (sizes >= clustering.structure_tree.test.smallest) | (len(sizes) == 1)
         _require(enough & find_branches(clustering.structure_tree, groups)[1], "there are groups that are no branches")
     if clustering.rule.n_clusters is not None:
@@ -180,9 +181,9 @@ def check_clusters(clustering: Clustering, stored: FlatClustering) -> None:
 
 
 def check_points(clustering: Clustering) -> None:
-    """Check that the tree is one of the points: as far as linear time tells for all, and closer for a sample.
+    """Check that the tree is one of the points: all rows as far as linear time allows, a sample of rows exactly.
 
-    Heights that are too small, of rows outside the sample, are not noticed: that would need a search for all rows.
+    For rows outside of the sample, heights that are too small are not found: that would need a search for all rows.
     """
     groups, tree, min_samples = clustering.shown.groups, clustering.dc_tree, clustering.rule.min_samples
     size = np.bincount(groups[groups >= 0])
@@ -199,9 +200,10 @@ def check_points(clustering: Clustering) -> None:
 
 
 def _check_steps(clustering: Clustering, first_merge: FloatArray) -> None:
-    """Check that no row is farther from the one before it in the tree than the direct step, and background above all.
+    """Check that no step in the tree's order is longer than the direct step, and that background joins last.
 
-    The direct step is the distance, or the larger of both core distances, which are no larger than first merges.
+    The direct step between two rows is the largest of their distance and both core distances. Core distances are at
+    most as large as first merges.
     """
     tree, groups, points = clustering.dc_tree, clustering.shown.groups, clustering.points
     outside, height = clustering.shown.background, tree.height
@@ -222,10 +224,11 @@ def _check_steps(clustering: Clustering, first_merge: FloatArray) -> None:
 
 
 def _check_nearest(points: FloatArray, first_merge: FloatArray, min_samples: int, most_pairs: int) -> None:
-    """Check the distance at which each point first merges: of all, or of a sample of many.
+    """Check the distance at which each point first merges, for all points or for a sample.
 
-    A row merges where it reaches its nearest, so not below its core distance. Among the sample it reaches none earlier,
-    and exactly then if the sample is all rows. Distances are compared as far as single precision tells them.
+    A row merges at its smallest mutual reachability, which is at least its core distance. It is at most the smallest
+    one within the sample, and equal to it if the sample has all rows. Distances are compared in the accuracy of single
+    precision.
     """
     n = len(points)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -283,7 +286,7 @@ def _check_description(description: Mapping[str, Any]) -> None:
 
 
 def _check_history(history: list[Any], deep: bool) -> None:
-    """Check that each epoch was recorded, with finite numbers: what shows a history reads them unseen."""
+    """Check that every epoch has a record of finite numbers, since other code uses them without checks."""
     _require(bool(history) == deep, "there is no history of training, or one where nothing was trained")
     for record in history:
         numbers = isinstance(record, dict) and all(type(value) in (int, float) for value in record.values())
@@ -318,13 +321,13 @@ def _check_tree(tree: dict[str, AnyArray], n: int) -> None:
 
 def _check_links(arrays: Mapping[str, AnyArray], n: int, deep: bool) -> None:
     links = arrays["links"]
-    of_points, of_both = n - 1, 2 * (n - 1)  # the edges of the tree of the points, and those of the data's as well
+    of_points, of_both = n - 1, 2 * (n - 1)  # the edges of the tree of the points, and of the data too
     whole = len(links) in ((of_points, of_both) if deep else (of_points,))
     if deep and "numbers" in arrays:  # rows were added, between which there are no links of the data
         whole = of_points <= len(links) <= of_both
     _require(whole and links.shape[1] == 2, f"the links have shape {links.shape}")
     _require((links >= 0) & (links < n), "there are links to what is no row")
-    if len(links) < n:  # of the points alone, so they are what the tree merges along
+    if len(links) < n:  # links of the points only: they must be the merges of the tree
         with told_as(ModelFileError, "The links in the model file are not a tree", ValueError):
             along = DCTree.from_spanning_tree(SpanningTree(links, arrays["dc_tree.height"])).to_arrays()
         same = all(np.array_equal(along[name], arrays[f"dc_tree.{name}"]) for name in ("left", "right"))

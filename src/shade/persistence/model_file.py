@@ -1,6 +1,6 @@
-"""The model file: a zip of a manifest, network weights and arrays. Reading one executes nothing.
+"""The model file: a zip of a manifest, network weights and arrays. Reading it executes nothing.
 
-Members are stored as they are, never packed, so that nothing in a file can grow beyond the size of the file itself.
+Members are stored without compression, so nothing can become larger in memory than the file itself.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from shade._base.files import write_whole
 if TYPE_CHECKING:
     import torch
 
-FORMAT = 1  # one more whenever a reader of the format before would misread a file
+FORMAT = 1  # is increased whenever older versions would misread a new file
 NETWORK, ARRAYS, MANIFEST = "network.safetensors", "arrays.npz", "manifest.json"
 MEMBERS = (MANIFEST, NETWORK, ARRAYS)
 UNREADABLE = f"The member {NETWORK} of the model file cannot be read"
 DTYPES = tuple(map(np.dtype, (np.float32, np.float64, np.int32, np.int64)))
 MOST_ARRAYS = 64
-MOST_MANIFEST = 1 << 23  # bytes: as values, JSON takes up to 30 times as much memory as text
-# What zipfile raises for damaged archives.
+MOST_MANIFEST = 1 << 23  # bytes: the values of JSON take up to 30 times as much memory as its text
+# Errors of zipfile for damaged archives.
 ZIP_ERRORS = (
     zipfile.BadZipFile, NotImplementedError, RuntimeError, ValueError, EOFError, LookupError, OverflowError,
     struct.error,
@@ -43,7 +43,7 @@ ZIP_ERRORS = (
 
 
 class StoredTensors(Mapping[str, "torch.Tensor"]):
-    """The tensors of a file. They are made when one is first asked for, as that loads torch."""
+    """The tensors of a file. They are built at the first use, since that loads torch."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -69,7 +69,7 @@ class StoredTensors(Mapping[str, "torch.Tensor"]):
 
 @dataclass(frozen=True)
 class ModelContents:
-    """What a model file holds: values for JSON, tensors, and plain arrays."""
+    """Contents of a model file: values for JSON, tensors, and plain arrays."""
 
     description: dict[str, Any]
     tensors: Mapping[str, torch.Tensor]
@@ -77,14 +77,14 @@ class ModelContents:
 
     @property
     def n_weights(self) -> int:
-        """Number of values of all tensors."""
+        """Number of values in all tensors."""
         if isinstance(self.tensors, StoredTensors):
             return sum(map(math.prod, self.tensors.shapes.values()))
         return sum(tensor.numel() for tensor in self.tensors.values())
 
 
 def write_model_file(path: str | PathLike[str], contents: ModelContents) -> None:
-    """Write the file whole, or leave the one of that name as it was."""
+    """Write the whole file. If that fails, an existing file is not changed."""
     import safetensors.torch
 
     arrays = io.BytesIO()
@@ -108,7 +108,7 @@ def write_model_file(path: str | PathLike[str], contents: ModelContents) -> None
 
 
 def read_model_file(path: str | PathLike[str]) -> ModelContents:
-    """Read a model file; every hash is checked before what it belongs to is looked into."""
+    """Read a model file. The hash of a member is checked before the member is parsed."""
     with Path(path).open("rb") as file:
         if file.read(4) != b"PK\x03\x04":
             raise ModelFileError(
@@ -128,7 +128,7 @@ def read_model_file(path: str | PathLike[str]) -> ModelContents:
 
 
 def _unpack(data: bytes, what: str, expected: tuple[str, ...] | None = None) -> dict[str, bytes]:
-    """The members of a zip that holds them as they are, each once, and nothing else."""
+    """Return the members of a zip. Each must be uncompressed and occur once, and no others are allowed."""
     damaged = f"{what[0].upper()}{what[1:]} is damaged or none"
     with told_as(ModelFileError, damaged, *ZIP_ERRORS), zipfile.ZipFile(io.BytesIO(data)) as archive:
         found = archive.infolist()
@@ -182,7 +182,7 @@ def _check_hash(name: str, data: bytes, manifest: Mapping[str, Any]) -> None:
 
 
 def _parse_arrays(data: bytes) -> dict[str, AnyArray]:
-    """The arrays of an npz file, each of a plain type and exactly as long as it says."""
+    """Return the arrays of an npz file. Each must have a plain type and exactly the length of its header."""
     members = _unpack(data, f"the member {ARRAYS} of the model file")
     return {name.removesuffix(".npy"): _parse_array(name, member) for name, member in members.items()}
 

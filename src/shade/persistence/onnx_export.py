@@ -19,7 +19,7 @@ from shade.data.standardize import Standardizer
 
 
 class _Encoder(nn.Module):
-    """Samples in the unit of the data to embedded rows."""
+    """Embeds samples that are in the unit of the data."""
 
     def __init__(self, standardizer: Standardizer, networks: Sequence[nn.Module], network_shape: Sequence[int]) -> None:
         super().__init__()
@@ -42,7 +42,7 @@ def write_onnx(
     sample_shape: Sequence[int],
     network_shape: Sequence[int],
 ) -> None:
-    """Export the encoder for any number of samples."""
+    """Write the encoder for any number of samples."""
     for package in ("onnx", "onnxscript"):
         need(package, "onnx", "Writing ONNX files")
     encoder = _Encoder(standardizer, networks, network_shape).eval()
@@ -59,7 +59,7 @@ def write_onnx(
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without what the exporter says about its own inner workings."""
+    """Suppress messages of the exporter about itself."""
     logger = logging.getLogger("torch.onnx")
     level = logger.level
     logger.setLevel(logging.ERROR)

@@ -1,4 +1,4 @@
-"""Between a fitted estimator and the contents of a model file."""
+"""Conversion between a fitted estimator and the contents of a model file."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from shade.persistence.model_file import ModelContents
 from shade.training.autoencoders import count_entries, has_decoder, outline_network, shape_for_network
 from shade.training.inference import encode_rows
 
-SAME = 2e-7  # relative: rows are embedded in double precision and rounded to single
+SAME = 2e-7  # relative error: rows are embedded in double precision and rounded to single
 WAVES = 16
-PROBE_ENTRIES = 1 << 25  # numbers that the layers make of all probes: of large images, fewer are embedded again
+PROBE_ENTRIES = 1 << 25  # numbers in all layers for all probes: with large images, fewer probes are embedded again
 NOT_SAVED = ("callbacks", "device")  # functions cannot be saved, and a model moves between machines
 
 
 def contents_of(model: Any, *, decoder: bool = True) -> ModelContents:
-    """Everything that prediction and reclustering need; the training data of SHADE is not among it."""
+    """Return everything that prediction and reclustering need. The training data of SHADE is not included."""
     _check_parameters_of_fit(model)
     if not decoder and isinstance(getattr(model, "network", None), torch.nn.Module):
         raise ValueError("decoder=False is for the networks of SHADE itself: what decodes in a module is not known.")
@@ -91,19 +91,19 @@ def contents_of(model: Any, *, decoder: bool = True) -> ModelContents:
         }
     if networks:
         arrays |= {"standardizer.mean": model.standardizer_.mean, "standardizer.scale": model.standardizer_.scale}
-        # A made-up row, by which and by others made of it a loaded model shows that it embeds as the saved one did.
+        # An artificial row. With it and rows derived from it, a loaded model is compared with the saved one.
         row = model.standardizer_.undo(np.cos(np.arange(model.n_features_in_)))
         arrays |= {"probe.row": row, "probe.embedding": _embed_probes(model, row, np.arange(2 * WAVES))}
     return ModelContents(description, tensors, arrays)
 
 
 def _name_of(model: Any) -> str:
-    """What a file says it is of: for a class of the user's own, the estimator that it is made of."""
+    """Return the estimator that a file belongs to. For a subclass of a user, it is the estimator of shade."""
     return next((kind.__name__ for kind in type(model).__mro__ if kind.__name__ in ESTIMATORS), type(model).__name__)
 
 
 def _check_parameters_of_fit(model: Any) -> None:
-    """Refuse parameters that were set after fitting, for the file would not tell what it holds."""
+    """Raise an error if parameters were changed after fitting: the file would not describe its contents."""
     wanted, rule = vars(model), asdict(model.clustering_.rule)
     same = all(wanted[name] == value for name, value in rule.items() if name in wanted)
     if not same or wanted.get("n_networks") not in (None, getattr(model, "n_networks_", None)):
@@ -114,7 +114,7 @@ def _check_parameters_of_fit(model: Any) -> None:
 
 
 def parameters_of(contents: ModelContents, allowed: set[str], network: torch.nn.Module | None) -> dict[str, Any]:
-    """The parameters of the estimator that was saved; it keeps defaults for the others."""
+    """Return the parameters of the saved estimator; others keep their defaults."""
     check_contents(contents)
     saved = contents.description["parameters"]
     unknown = sorted(set(saved) - (allowed - set(NOT_SAVED)))
@@ -131,7 +131,7 @@ def parameters_of(contents: ModelContents, allowed: set[str], network: torch.nn.
 
 
 def restore(model: Any, contents: ModelContents) -> None:
-    """Give an estimator with the saved and checked parameters everything that fitting gave it."""
+    """Set all fitted attributes of an estimator whose saved parameters have been checked."""
     description, arrays = contents.description, contents.arrays
     if model.min_samples > len(arrays["embedding"]):
         raise ModelFileError(f"The model file has fewer rows than min_samples = {model.min_samples}.")
@@ -161,19 +161,19 @@ def restore(model: Any, contents: ModelContents) -> None:
 
 
 def _space_of(description: dict[str, Any]) -> Space:
-    """What the points of a saved clustering are."""
+    """Return the kind of points of a saved clustering."""
     if description["estimator"] != "SHADE":
         return "given"
     return "settled" if description["settled"] else "embedding"
 
 
 def _restore_embedding(model: Any, contents: ModelContents) -> None:
-    """What SHADE has before there is a tree."""
+    """Set the attributes that SHADE has before it builds a tree."""
     description, arrays, tensors = contents.description, contents.arrays, contents.tensors
     model.sample_shape_ = tuple(description["sample_shape"])
     model.standardizer_ = Standardizer(arrays["standardizer.mean"], arrays["standardizer.scale"])
     model.training_tree_ = description["training_tree"]
-    model.precision_ = description.get("precision", "float32")  # files of earlier versions do not say it
+    model.precision_ = description.get("precision", "float32")  # files of earlier versions do not have it
     model.settled_ = description["settled"]
     model.seed_ = description.get("seed")  # files of earlier versions have none
     model.reconstruction_limit_ = description.get("reconstruction_limit")
@@ -204,9 +204,9 @@ def _restore_embedding(model: Any, contents: ModelContents) -> None:
 
 
 def _embed_probes(model: Any, row: FloatArray, probes: IntArray) -> SingleArray:
-    """A row in the embedding, and others that are that row, once it is standardised, times waves of other lengths.
+    """Embed a row, and rows made from it: the standardised row, multiplied by waves of other lengths.
 
-    The second half are the opposites of the first: a unit of a network that is as good as off for one is on for the
+    The second half are the negatives of the first half: a unit of a network that is nearly off for one is on for the
     other.
     """
     waves = np.cos(np.outer(probes % WAVES, np.arange(model.n_features_in_))).astype(np.float32)
@@ -216,7 +216,7 @@ def _embed_probes(model: Any, row: FloatArray, probes: IntArray) -> SingleArray:
 
 
 def _restore_network(model: Any, weights: dict[str, torch.Tensor], decoder: bool) -> torch.nn.Module:
-    """The network with the saved weights; one of ours is laid out without memory, so its sizes are checked first."""
+    """Build the network with the saved weights. Sizes of our own networks are checked before memory is used."""
     own = isinstance(model.network, torch.nn.Module)
     if isinstance(model.network, tuple) and len(weights) != (2 + 2 * decoder) * (len(model.network) + 1):
         raise ModelFileError(f"The model file has {len(weights)} weights for {len(model.network)} hidden layers.")
@@ -239,7 +239,7 @@ def _network_shape(model: Any) -> tuple[int, ...]:
 
 
 def _plain(value: Any) -> Any:
-    """A parameter as JSON can hold it: NumPy numbers become Python's, modules and generators are left out."""
+    """Convert a parameter for JSON: NumPy numbers become Python numbers; modules and generators become None."""
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, tuple | list):

@@ -1,4 +1,4 @@
-"""Pictures of embeddings, trees and training: drawn from arrays or trees into `ax`, returned, never shown."""
+"""Plots of embeddings, trees and training. Each function draws into `ax` and returns it; it never opens a window."""
 
 from shade.plots.confusion import plot_confusion
 from shade.plots.embedding import plot_embedding

@@ -1,4 +1,4 @@
-"""The one place that asks for matplotlib, and what pictures have in common."""
+"""Common parts of the plots. Only this module imports matplotlib."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from shade.plots._groups import Groups, Names, name_groups
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# From here on points become pixels in vector files, which would take long to open otherwise.
+# With so many points or more, vector files contain them as pixels. Otherwise such files would take long to open.
 RASTERIZE_FROM = 5_001
 
 LONGEST_LEGEND = 12
 
 
 def choose_axes(ax: Axes | None, width: float = 7.0, height: float = 4.5) -> Axes:
-    """Take the axes given, or those of a new figure of so many inches."""
+    """Return the given axes, or those of a new figure with this size in inches."""
     if ax is not None:
         return ax
     try:
@@ -30,7 +30,7 @@ def choose_axes(ax: Axes | None, width: float = 7.0, height: float = 4.5) -> Axe
 
 
 def add_legend(ax: Axes, groups: Groups, names: Names | None = None, marker: str = "o") -> None:
-    """Name the clusters and their sizes, unless there are too many to be told apart."""
+    """Add a legend with clusters and sizes, unless there are too many to be distinguished."""
     labels = name_groups(groups, names)
     if len(labels) > LONGEST_LEGEND:
         return
@@ -49,12 +49,12 @@ def add_legend(ax: Axes, groups: Groups, names: Names | None = None, marker: str
     if ax.figure.get_layout_engine() is not None:
         ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, **style)
     else:
-        # Nothing would make room beside these axes. Looking for the emptiest corner takes long with many points.
+        # A layout cannot make room beside these axes. To search for the emptiest corner takes long with many points.
         corner: Literal["best", "upper right"] = "best" if len(groups.codes) < RASTERIZE_FROM else "upper right"
         ax.legend(loc=corner, fontsize="x-small", title_fontsize="x-small", labelspacing=0.2, **style)
 
 
 def spans_decades(values: FloatArray, decades: float = 2.0) -> bool:
-    """Tell whether positive values range over so many decades that only a logarithmic axis shows them all."""
+    """Return whether the largest positive value is more than 10^decades times the smallest one."""
     positive = values[np.isfinite(values) & (values > 0)]
     return len(positive) > 0 and bool(positive.max() > 10.0**decades * positive.min())

@@ -1,4 +1,4 @@
-"""Points grouped by label: clusters or classes, numbers or text, with or without noise."""
+"""Points grouped by label: clusters or classes, as numbers or text, with or without noise."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from shade.plots.palette import NOISE_COLOUR, cluster_colours
 
 Names = Sequence[str] | Mapping[object, str]
 
-# Whole numbers from 0 up to here are taken for numbers of clusters, which keep their colours in every picture; years
-# or identifiers get colours by rank.
+# Integers from 0 up to here are numbers of clusters, which have the same colours in every plot. Other labels, such as
+# years or identifiers, get colours by rank.
 MOST_CLUSTERS = 256
 
 
 @dataclass(frozen=True)
 class Groups:
-    """The distinct labels in ascending order, noise aside, and where each point's label stands among them.
+    """The distinct labels in ascending order, without noise, and the index of each point's label among them.
 
-    `codes` is −1 for noise, and `colours` has noise last, so that colours[codes] are the colours of the points.
+    `codes` is −1 for noise. The last of the `colours` is that of noise, so colours[codes] are the colours of the
+    points.
     """
 
     values: list[object]
@@ -35,12 +36,12 @@ class Groups:
 
     @property
     def sizes(self) -> IntArray:
-        """Number of points of each label, noise aside."""
+        """Number of points per label, without noise."""
         return np.bincount(self.codes[self.codes >= 0], minlength=len(self.values))
 
 
 def group_points(labels: object, n_points: int) -> Groups:
-    """Group points by label, −1 being noise; all in one group if labels is None."""
+    """Group points by label, with −1 as noise. If `labels` is None, all points are in one group."""
     values = np.zeros(n_points, np.int64) if labels is None else _plain_labels(labels)
     if values.shape != (n_points,):
         raise ValueError(
@@ -58,7 +59,7 @@ def group_points(labels: object, n_points: int) -> Groups:
 
 
 def name_groups(groups: Groups, names: Names | None) -> list[str]:
-    """Name the labels, noise aside, as given or by themselves."""
+    """Return the names of the labels, without noise: the given names, or the labels as text."""
     if names is None:
         return [str(value) for value in groups.values]
     if isinstance(names, Mapping):

@@ -1,4 +1,4 @@
-"""Clusters against known classes."""
+"""Plot of clusters against known classes."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 
 MOST_WITH_COUNTS = 20
 
-# Width of a character as a share of the size of the font.
+# Width of a character as a fraction of the font size.
 CHARACTER = 0.6
 SMALLEST, LARGEST = 6.0, 9.0
 
 
 def plot_confusion(truth: object, labels: object, *, ax: Axes | None = None, truth_names: Names | None = None) -> Axes:
-    """Draw how the points of each class are spread over the clusters.
+    """Draw how the points of each class are distributed over the clusters.
 
-    Colour is the share of the class (the column); up to 20 × 20 cells have their counts written in them. Clusters come
-    in the order of the classes that they match best, then those left over, then noise.
+    The colour is the fraction of the class (the column). Up to 20 × 20 cells contain their counts. Clusters are in the
+    order of their best matching classes, then unmatched clusters, then noise.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def plot_confusion(truth: object, labels: object, *, ax: Axes | None = None, tru
     labels : array-like of shape (n_samples,)
         Clusters; −1 is noise.
     ax : Axes, optional
-        Those of a new figure if None.
+        The axes to draw into. If None, those of a new figure.
     truth_names : sequence or mapping, optional
         Names of the classes: one for each in ascending order, or a mapping from class to name.
 
@@ -65,7 +65,7 @@ def plot_confusion(truth: object, labels: object, *, ax: Axes | None = None, tru
 
 
 def _count_pairs(clusters: Groups, classes: Groups) -> IntArray:
-    """Points in each cluster (row) and class (column); noise comes last, if there is any."""
+    """Count the points in each cluster (row) and class (column). Noise is last, if there is any."""
     n_rows, n_columns = len(clusters.values) + 1, len(classes.values) + 1
     cells = (clusters.codes % n_rows) * n_columns + classes.codes % n_columns
     counts = np.bincount(cells, minlength=n_rows * n_columns).reshape(n_rows, n_columns)
@@ -73,7 +73,7 @@ def _count_pairs(clusters: Groups, classes: Groups) -> IntArray:
 
 
 def _match_rows(counts: IntArray) -> IntArray:
-    """Clusters in the order of their classes, as many points as possible on the diagonal, then those left over."""
+    """Return clusters in the order of their classes, with most points on the diagonal, then unmatched clusters."""
     if counts.size == 0:
         return np.arange(len(counts))
     matched, columns = linear_sum_assignment(counts, maximize=True)
@@ -97,7 +97,7 @@ def _draw_cells(ax: Axes, counts: IntArray) -> None:
 
 
 def _name_ticks(ax: Axes, rows: list[str], columns: list[str]) -> None:
-    """Name rows and columns; names of columns that are too long to stand side by side are slanted."""
+    """Write the names of rows and columns. Column names that are too long to be side by side are slanted."""
     width, height = _cell_size(ax, (len(rows), len(columns)))
     ax.set_yticks(range(len(rows)), rows, fontsize=min(LARGEST, 0.9 * height))
     longest = max((len(name) for name in columns if name != "noise"), default=1)
@@ -112,6 +112,6 @@ def _name_ticks(ax: Axes, rows: list[str], columns: list[str]) -> None:
 
 
 def _cell_size(ax: Axes, shape: tuple[int, ...]) -> tuple[float, float]:
-    """Width and height of a cell in points, as the axes are now."""
+    """Return width and height of a cell in points, for the current size of the axes."""
     box = ax.get_window_extent()
     return box.width * 72.0 / ax.figure.dpi / shape[1], box.height * 72.0 / ax.figure.dpi / shape[0]

@@ -1,4 +1,4 @@
-"""Points of an embedding as a scatter plot."""
+"""Scatter plot of the points of an embedding."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ def plot_embedding(
 ) -> Axes:
     """Scatter the points of an embedding in the colours of their clusters.
 
-    One dimension is spread over a random height, and two are drawn as they are. More dimensions are laid out in two by
-    `layout`. Up to twelve clusters are named in a legend: beside the axes if the figure has a layout engine that makes
-    room for it (``layout="constrained"``), else inside.
+    One dimension is plotted with a random height, and two are plotted unchanged. For more dimensions, `layout` computes
+    two. Up to twelve clusters are named in a legend: beside the axes if the figure has a layout engine that makes room
+    for it (``layout="constrained"``), else inside.
 
     Parameters
     ----------
     embedding : array-like of shape (n_samples,) or (n_samples, n_dimensions), or a fitted model
-        A model is shown by its own embedding and, if no others are given, labels.
+        For a model, its own embedding is plotted and, if no others are given, its labels.
     labels : array-like of shape (n_samples,), optional
         Clusters or classes, as numbers or text; −1 is noise, in light grey below the others.
     layout : {"map", "components"}, default="map"
-        "map" draws clusters apart from each other (`shade.layout.map_points`). Its coordinates have no unit. It takes
-        some seconds for tens of thousands of points; a model keeps its map. "components" draws the first two principal
-        components of the points that are no noise, in which distances are true but clusters overlap.
+        "map" places clusters apart from each other (`shade.layout.map_points`). Its coordinates have no unit. It takes
+        some seconds for tens of thousands of points; a model stores its map. "components" plots the first two principal
+        components of the points that are not noise. There distances are true, but clusters overlap.
     ax : Axes, optional
-        Those of a new figure if None.
+        The axes to draw into. If None, those of a new figure.
     names : sequence or mapping, optional
-        Names for the legend: one for each label in ascending order, or a mapping from label to name.
+        Names for the legend: one per label in ascending order, or a mapping from label to name.
 
     Returns
     -------
@@ -81,16 +81,16 @@ def plot_embedding(
 
 
 def _map_points(model: Any, points: FloatArray) -> tuple[FloatArray, tuple[str, str]]:
-    """The map that a model keeps, or else a new one, and names of its directions."""
+    """Return the stored map of a model, or else a new one, and the names of its axes."""
     if hasattr(model, "map"):
         return model.map(), MAP_AXES
-    from shade.layout import map_points  # here, as other pictures need no numba
+    from shade.layout import map_points  # here, since other plots do not need numba
 
     return map_points(points).places, MAP_AXES
 
 
 def _scatter_points(ax: Axes, points: FloatArray, colours: FloatArray, noise: BoolArray) -> None:
-    """Draw noise, then the clusters; many points are drawn small and see-through."""
+    """Draw noise first, then the clusters. If there are many points, they are small and transparent."""
     n = len(points)
     style: dict[str, Any] = {
         "s": float(np.clip(600.0 / np.sqrt(n), 1.5, 40.0)),
@@ -99,7 +99,7 @@ def _scatter_points(ax: Axes, points: FloatArray, colours: FloatArray, noise: Bo
     }
     if noise.any():
         ax.scatter(*points[noise].T, color=colours[noise], alpha=0.8, zorder=1, **style)
-    # In random order, so that where clusters overlap none covers another just because of its number.
+    # In random order. Otherwise, where clusters overlap, one would hide the other just because of its number.
     shuffled = np.random.default_rng(0).permutation(np.flatnonzero(~noise))
     if len(shuffled):
         alpha = float(np.clip(0.9 * (2000.0 / n) ** 0.25, 0.35, 0.9))
@@ -109,21 +109,21 @@ def _scatter_points(ax: Axes, points: FloatArray, colours: FloatArray, noise: Bo
 def _equalize_scale(ax: Axes) -> None:
     """Make a unit equally long in both directions.
 
-    The limits give way, since a layout engine can lose count of axes that change their shape; where both are shared
-    with other axes, matplotlib allows the shape to change only.
+    The limits are adapted, since layout engines can fail for axes that change their shape. If both axes are shared with
+    other axes, matplotlib only allows to change the shape.
     """
     shared = [len(axis.get_siblings(ax)) > 1 for axis in (ax.get_shared_x_axes(), ax.get_shared_y_axes())]
     ax.set_aspect("equal", adjustable="box" if all(shared) else "datalim")
 
 
 def _fitting_height(points: FloatArray) -> float:
-    """Height in inches of a figure that axes of equal scale fill, a legend beside them."""
+    """Return the height in inches of a figure that fits axes of equal scale with a legend beside them."""
     width, height = np.ptp(points, axis=0)
     return float(np.clip(0.7 + 5.2 * height / width, 2.5, 6.5)) if width > 0 else 5.0
 
 
 def flatten_points(points: FloatArray, members: BoolArray) -> tuple[FloatArray, tuple[str, str]]:
-    """Two coordinates for each point, and what to write on the two axes; members of clusters say where to look from."""
+    """Return two coordinates per point, and the labels of the axes. Members of clusters determine the projection."""
     if points.shape[1] == 1:
         height = np.random.default_rng(0).uniform(size=len(points))
         return np.column_stack([points[:, 0], height]), ("Dimension 1", "Random height")
@@ -133,9 +133,9 @@ def flatten_points(points: FloatArray, members: BoolArray) -> tuple[FloatArray, 
 
 
 def _project_points(points: FloatArray, seen: FloatArray) -> tuple[FloatArray, tuple[str, str]]:
-    """Principal components 1 and 2 of what is to be seen, each pointing where its largest weight is positive."""
+    """Project on principal components 1 and 2 of `seen`. In each, the largest weight is made positive."""
     centre = seen.mean(axis=0)
-    # The triangular factor has the same right singular vectors and is far smaller than the points.
+    # The triangular factor has the same right singular vectors, and is much smaller than the points.
     _, spread, directions = np.linalg.svd(np.linalg.qr(seen - centre, mode="r"), full_matrices=False)
     weights = directions[:2]
     largest = np.abs(weights).argmax(axis=1)

@@ -1,4 +1,4 @@
-"""How the losses went down in training."""
+"""Plot of the losses during training."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
 TITLES = {"loss": "Total", "reconstruction_loss": "Reconstruction", "density_loss": "Density"}
 COLOURS = {"loss": "0.2", "reconstruction_loss": "#0072b2", "density_loss": "#d55e00"}
 
-# Room for a name with some air, in points.
+# Space for a name, in points.
 NAME_WIDTH, NAME_HEIGHT = 85.0, 12.0
 
 
 def plot_losses(history: Any, *, ax: Axes | None = None) -> Axes:
-    """Draw each loss over the epochs, one line for each network, and the name of the loss at the end of the first.
+    """Draw each loss over the epochs: one line per network, with the name of the loss at the end of the first line.
 
     The axis of losses is logarithmic if they range over more than two decades.
 
     Parameters
     ----------
     history : sequence of mappings, or a fitted model
-        One for each epoch, with 'epoch' and any of 'loss', 'reconstruction_loss' and 'density_loss'.
+        One mapping per epoch, with 'epoch' and any of 'loss', 'reconstruction_loss' and 'density_loss'.
     ax : Axes, optional
-        Those of a new figure if None.
+        The axes to draw into. If None, those of a new figure.
 
     Returns
     -------
@@ -53,7 +53,7 @@ def plot_losses(history: Any, *, ax: Axes | None = None) -> Axes:
         for network in networks
         if len(values := _series([entry for entry in history if entry.get("network", 0) == network], key))
     ]
-    series = dict(reversed(lines))  # of the first network
+    series = dict(reversed(lines))  # lines of the first network
     if not series:
         raise ValueError(
             f"The history must have at least one epoch with one of {', '.join(map(repr, TITLES))}. "
@@ -74,14 +74,14 @@ def plot_losses(history: Any, *, ax: Axes | None = None) -> Axes:
 
 
 def _series(history: Sequence[Mapping[str, float]], key: str) -> FloatArray:
-    """Epochs and finite values of one loss: shape (n, 2)."""
+    """Return epochs and finite values of one loss: shape (n, 2)."""
     pairs = [(entry.get("epoch", number), entry[key]) for number, entry in enumerate(history, 1) if key in entry]
     values = np.array(pairs, np.float64).reshape(-1, 2)
     return values[np.isfinite(values).all(axis=1)]
 
 
 def _make_room(ax: Axes, epochs: FloatArray) -> None:
-    """Leave the right of the axes to the names, without ticks there, and ticks at whole epochs only."""
+    """Make room for the names on the right, without ticks there. Elsewhere, ticks are at whole epochs only."""
     first, last = float(epochs.min()), float(epochs.max())
     span = max(last - first, 1.0)
     share = min(NAME_WIDTH / (ax.get_window_extent().width * 72.0 / ax.figure.dpi), 0.5)

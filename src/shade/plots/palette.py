@@ -1,4 +1,4 @@
-"""Colours of clusters that colour-blind readers can tell apart too; cluster i has colour i in every picture."""
+"""Cluster colours that colour-blind readers can also distinguish. Cluster i has colour i in every plot."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ NOISE_COLOUR: tuple[float, float, float] = (0.80, 0.80, 0.80)
 DARK_NOISE_COLOUR: tuple[float, float, float] = (0.38, 0.38, 0.38)
 DARK_PAGE: tuple[float, float, float] = (0.08, 0.09, 0.11)
 
-# After Okabe and Ito; their yellow is darkened to be seen on white, their black replaced by indigo.
+# After Okabe and Ito. Their yellow is darker here, to be visible on white, and indigo replaces their black.
 FIRST_COLOURS = ("0072b2", "e69f00", "009e73", "d55e00", "cc79a7", "56b4e9", "e4d400", "332288")
 DARK_FIRST_COLOURS = ("2b86d0", "e69f00", "009e73", "e8601c", "d787b0", "86d0fa", "f0e442", "9d8cf5")
 
-# Linear sRGB to cone responses and on to OKLab, in which equal steps look equally large (Ottosson 2020).
+# From linear sRGB to cone responses, and to OKLab, where equal distances look equally large (Ottosson 2020).
 _TO_CONES = np.array(
     [
         [0.4122214708, 0.5363325363, 0.0514459929],
@@ -32,7 +32,7 @@ _TO_LAB = np.array(
     ]
 )
 
-# What people without red or green cones see, in linear sRGB (Machado, Oliveira and Fernandes 2009).
+# Vision without red or green cones, in linear sRGB (Machado, Oliveira and Fernandes 2009).
 _VISIONS = np.array(
     [
         np.eye(3),
@@ -43,17 +43,17 @@ _VISIONS = np.array(
 
 
 def cluster_colours(n: int, *, dark: bool = False) -> FloatArray:
-    """Colours of clusters 0 … n − 1 as red, green and blue between 0 and 1.
+    """Return colours of clusters 0 … n − 1 as red, green and blue between 0 and 1.
 
-    The first eight are those of Okabe and Ito, nearly. Each further one is, of a grid in OKLab, the colour farthest
-    from all before it, for readers with and without red and green cones. The grid ends after some two hundred
-    colours, which nobody can tell apart any more; then they start again.
+    The first eight are nearly those of Okabe and Ito. Each further colour is the colour of an OKLab grid that is
+    farthest from all colours before it, for readers with and without red and green cones. The grid ends after about two
+    hundred colours, which nobody can distinguish. Then the colours repeat.
 
     Parameters
     ----------
     n : int
     dark : bool, default=False
-        Lighter ones, to be seen on a dark page.
+        Whether to return lighter colours for a dark page.
 
     Returns
     -------
@@ -71,12 +71,12 @@ def cluster_colours(n: int, *, dark: bool = False) -> FloatArray:
 
 @cache
 def _all_colours(dark: bool) -> FloatArray:
-    """List the first colours, then the grid, farthest first."""
+    """Return the first colours, then the grid, farthest colours first."""
     codes = DARK_FIRST_COLOURS if dark else FIRST_COLOURS
     first = np.array([[int(code[i : i + 2], 16) / 255 for i in (0, 2, 4)] for code in codes])
     grid = _grid_colours(*((0.55, 0.92) if dark else (0.35, 0.85)))
     looks = _appearance(grid)
-    # Paper and noise count as taken.
+    # The colours of paper and noise are not available.
     paper = np.vstack([DARK_PAGE, DARK_NOISE_COLOUR]) if dark else np.vstack([np.ones(3), NOISE_COLOUR])
     taken = _appearance(np.vstack([first, paper]))
     gap = np.min([_difference(looks, other) for other in taken], axis=0)
@@ -90,7 +90,7 @@ def _all_colours(dark: bool) -> FloatArray:
 
 
 def _grid_colours(darkest: float, lightest: float) -> FloatArray:
-    """Colours of a grid over lightness, chroma and hue that a screen can show."""
+    """Return the colours of a grid over lightness, chroma and hue that a screen can display."""
     lightness, chroma, hue = np.meshgrid(
         np.linspace(darkest, lightest, 6), [0.08, 0.13, 0.18], np.arange(24) * (2 * np.pi / 24), indexing="ij"
     )
@@ -102,7 +102,7 @@ def _grid_colours(darkest: float, lightest: float) -> FloatArray:
 
 
 def _appearance(colours: FloatArray) -> FloatArray:
-    """OKLab coordinates of each colour as each kind of reader sees it: shape (n, readers, 3)."""
+    """Return the OKLab coordinates of each colour for each kind of reader: shape (n, readers, 3)."""
     linear = np.where(colours <= 0.04045, colours / 12.92, ((colours + 0.055) / 1.055) ** 2.4)
     seen = np.clip(np.einsum("rij,nj->nri", _VISIONS, linear), 0.0, 1.0)
     lab: FloatArray = np.cbrt(seen @ _TO_CONES.T) @ _TO_LAB.T
@@ -110,6 +110,6 @@ def _appearance(colours: FloatArray) -> FloatArray:
 
 
 def _difference(looks: FloatArray, other: FloatArray) -> FloatArray:
-    """How far colours are from another for the reader who has most trouble telling them apart."""
+    """Return the distances of colours from another, for the kind of reader who sees the smallest distance."""
     worst: FloatArray = np.linalg.norm(looks - other, axis=-1).min(axis=-1)
     return worst

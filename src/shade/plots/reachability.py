@@ -1,4 +1,4 @@
-"""The reachability plot: valleys are clusters."""
+"""The reachability plot, in which valleys are clusters."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from shade.plots.palette import NOISE_COLOUR
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# More columns than a picture has pixels.
+# More columns than a plot has pixels.
 COLUMNS = 2_000
 
 
 def plot_reachability(tree: Any, labels: object = None, *, log: bool = False, ax: Axes | None = None) -> Axes:
     """Draw the reachability of each point in the order of the tree.
 
-    Valleys are dense regions, the walls between them the dc-distances that part them. The first point has no
-    reachability and is drawn as high as the highest wall. Of more than 10,000 points, those within a two-thousandth of
-    the width are sorted by cluster and height: that is fast to draw and hardly seen.
+    Valleys are dense regions. The walls between them are the dc-distances that separate them. The first point has no
+    reachability and is drawn as high as the highest wall. If there are more than 10,000 points, those within a
+    two-thousandth of the width are sorted by cluster and height: this is fast to draw and hardly visible.
 
     Parameters
     ----------
     tree : DCTree, or a fitted model
-        A model is shown by its own tree and, if no others are given, labels.
+        For a model, its own tree is plotted and, if no others are given, its labels.
     labels : array-like of shape (n_samples,), optional
         Clusters or classes of the rows, as numbers or text; −1 is noise, in light grey.
     log : bool, default=False
-        A logarithmic axis shows the valleys where clusters are far apart.
+        Whether the axis is logarithmic. Then valleys are visible even if clusters are far apart.
     ax : Axes, optional
-        Those of a new figure if None.
+        The axes to draw into. If None, those of a new figure.
 
     Returns
     -------
@@ -59,12 +59,12 @@ def plot_reachability(tree: Any, labels: object = None, *, log: bool = False, ax
     top = float(reachability[finite].max(initial=0.0))
     height = np.where(finite, reachability, top)
     codes = groups.codes[tree.order]
-    # A wall of a single point is far thinner than a pixel among many: this line keeps it in sight.
+    # With many points, a wall of a single point is much thinner than a pixel. This line keeps it visible.
     axes.plot(np.arange(n + 1), np.append(height, 0.0), drawstyle="steps-post", color="0.6", linewidth=0.6, zorder=0.9)
     if n > 5 * COLUMNS:
         sorted_columns = np.lexsort((height, codes, np.arange(n) * COLUMNS // n))
         height, codes = height[sorted_columns], codes[sorted_columns]
-    # The whole profile in grey below the clusters: noise shows, and no white where many points share a pixel.
+    # The whole profile in grey below the clusters: it makes noise visible, and fills pixels that many points share.
     _fill_steps(axes, height, np.ones(n, np.bool_), np.array(NOISE_COLOUR))
     for code in range(len(groups.values)):
         _fill_steps(axes, height, codes == code, groups.colours[code])
@@ -79,9 +79,9 @@ def plot_reachability(tree: Any, labels: object = None, *, log: bool = False, ax
 
 
 def _fill_steps(ax: Axes, height: FloatArray, members: BoolArray, colour: FloatArray) -> None:
-    """Fill the area below the steps of some positions: one polygon, however many runs they form."""
+    """Fill the area below the steps of some positions, with one polygon for all runs."""
     after = np.append(False, members[:-1])
-    corners = np.flatnonzero(members | after)  # of a run of other positions only the first, where the steps go to 0
+    corners = np.flatnonzero(members | after)  # in a run of other positions only the first, where the steps go to 0
     steps = np.where(members[corners], height[corners], 0.0)
     last = 0.0 if not members[-1] else steps[-1]
     ax.fill_between(

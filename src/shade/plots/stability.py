@@ -1,4 +1,4 @@
-"""How stable the best clustering is for each number of clusters."""
+"""Plot of the stability of the best clustering for each number of clusters."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
 
 
 def plot_stability(tree: Any, *, most: int = 30, ax: Axes | None = None) -> Axes:
-    """Draw the total stability of the best clustering with each number of clusters, the highest one marked.
+    """Draw the total stability of the best clustering with each number of clusters, and mark the highest one.
 
-    All of them come from the same tree: `recluster(n_clusters=k)` gives the clustering behind a point of the curve.
+    All of them come from the same tree: `recluster(n_clusters=k)` returns the clustering of a point of the curve.
 
     Parameters
     ----------
     tree : StructureTree, or a fitted model
     most : int, default=30
-        Largest number of clusters to draw; fewer if the tree has not so many branches.
+        Largest number of clusters to draw; fewer if the tree has fewer branches.
     ax : Axes, optional
-        Those of a new figure if None.
+        The axes to draw into. If None, those of a new figure.
 
     Returns
     -------
@@ -42,7 +42,7 @@ def plot_stability(tree: Any, *, most: int = 30, ax: Axes | None = None) -> Axes
     >>> ax.get_xlabel()
     'Number of clusters'
     """
-    from shade.clustering.selection import total_stabilities  # loads numba, which the other plots do without
+    from shade.clustering.selection import total_stabilities  # imports numba, which other plots do not need
 
     check_parameter("most", most, Whole(1), "plot_stability")
     tree = getattr(tree, "structure_tree_", tree)

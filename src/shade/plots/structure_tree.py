@@ -1,4 +1,4 @@
-"""The candidate clusters of a tree as an icicle: how wide each is, and over which distances it exists."""
+"""Icicle plot of the candidate clusters of a tree: their widths and the distances over which they exist."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ if TYPE_CHECKING:
 
 MOST_CANDIDATES = 400
 
-# A bar gets its label written into it if it takes these shares of the axes, in width for each character.
+# A bar contains its label if it takes at least these fractions of the axes; the width is per character.
 CHARACTER_WIDTH = 0.012
 CHARACTER_HEIGHT = 0.035
 LUMINANCE = np.array([0.30, 0.59, 0.11])
 
 
 def plot_structure_tree(tree: Any, clustering: FlatClustering | None = None, *, ax: Axes | None = None) -> Axes:
-    """Draw each candidate as a bar over its points, from the distance where it is born down to where it ends.
+    """Draw each candidate as a bar over its points, from the distance of its birth down to that of its death.
 
-    The root, born at infinity, is drawn a little higher than the others. The axis of distances is logarithmic if they
-    range over more than two decades.
+    The root has an infinite birth and is drawn a little higher than the others. The axis of distances is logarithmic if
+    they range over more than two powers of ten.
 
     Parameters
     ----------
     tree : StructureTree, or a fitted model
-        At most its 400 largest candidates are drawn; the title says so. A model is shown by its own tree and clusters.
-        Clusters that agree with known labels need not be branches, so they are not drawn.
+        At most its 400 largest candidates are drawn; the title says so. For a model, its own tree and clusters are
+        plotted. Clusters that agree with known labels need not be branches, so they are not drawn.
     clustering : FlatClustering, optional
-        Clusters chosen from this tree, all drawn in their colours.
+        Clusters chosen from this tree. All are drawn in their colours.
     ax : Axes, optional
-        Those of a new figure if None.
+        The axes to draw into. If None, those of a new figure.
 
     Returns
     -------
@@ -56,7 +56,7 @@ def plot_structure_tree(tree: Any, clustering: FlatClustering | None = None, *, 
     >>> ax.get_ylabel()
     'dc-distance'
     """
-    if clustering is None and getattr(tree, "n_clusters_", 0) > 1:  # one cluster of everything is no branch to be shown
+    if clustering is None and getattr(tree, "n_clusters_", 0) > 1:  # one cluster of all points is no branch
         clustering = tree.clustering_.flat if tree.clustering_.known is None else None
     tree = getattr(tree, "structure_tree_", tree)
     axes = choose_axes(ax, 8.0, 4.5)
@@ -75,7 +75,7 @@ def plot_structure_tree(tree: Any, clustering: FlatClustering | None = None, *, 
 
 
 def _distance_range(tree: StructureTree) -> tuple[float, float, str]:
-    """The ends of the axis, from the lowest death to a little above the highest finite birth, and its scale."""
+    """Return the ends of the axis, from the lowest death to a little above the highest finite birth, and its scale."""
     ends = np.append(tree.death, tree.birth[np.isfinite(tree.birth)])
     last = float(ends.max())
     if last == 0.0:
@@ -88,14 +88,14 @@ def _distance_range(tree: StructureTree) -> tuple[float, float, str]:
 def _draw_bars(
     ax: Axes, tree: StructureTree, nodes: IntArray, bottom: FloatArray, top: FloatArray, **style: Any
 ) -> None:
-    """Draw a bar over the points of each node, cut at the edges of the picture."""
+    """Draw a bar over the points of each node, clipped at the edges of the plot."""
     start, width = tree.merges.start[nodes], tree.merges.size[nodes]
     bottom, top = (np.clip(distance, *ax.get_ylim()) for distance in (bottom, top))
     ax.bar(start, top - bottom, width, bottom, align="edge", linewidth=0.6, **style)
 
 
 def _draw_clusters(ax: Axes, tree: StructureTree, clustering: FlatClustering) -> None:
-    """Draw the clusters in their colours; they need not be candidates, as in a cut at a distance."""
+    """Draw the clusters in their colours. They need not be candidates, for example after a cut at a distance."""
     groups = group_points(clustering.branch_labels, len(tree.order))
     if not groups.values:
         return
@@ -111,8 +111,8 @@ def _draw_clusters(ax: Axes, tree: StructureTree, clustering: FlatClustering) ->
 def _label_bars(
     ax: Axes, tree: StructureTree, nodes: IntArray, bottom: FloatArray, top: FloatArray, groups: Groups
 ) -> None:
-    """Write the labels of clusters into their bars where there is room."""
-    to_axes = ax.transScale + ax.transLimits  # from distances to shares of the axes
+    """Write the labels of clusters into their bars if there is room."""
+    to_axes = ax.transScale + ax.transLimits  # from distances to fractions of the axes
     bottom, top = (
         to_axes.transform(np.column_stack([np.zeros(len(nodes)), np.clip(distance, *ax.get_ylim())]))[:, 1]
         for distance in (bottom, top)
@@ -129,7 +129,7 @@ def _label_bars(
 
 
 def _find_node(tree: StructureTree, codes: IntArray, code: int) -> int:
-    """Find the merge-tree node that owns the points of a cluster, and of no other one."""
+    """Find the node of the merge tree that has the points of a cluster, and of no other cluster."""
     along = codes[tree.order]
     positions = np.flatnonzero(along == code)
     node = tree.merges.covering_node(positions[0], positions[-1] + 1)

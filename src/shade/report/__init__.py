@@ -1,4 +1,4 @@
-"""The report: one HTML file to look at, explore and share, which asks nothing of any network."""
+"""The report: one HTML file to view, explore and share, which needs no network."""
 
 from shade.report.page import write_report
 

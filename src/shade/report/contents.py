@@ -1,4 +1,4 @@
-"""What a report shows, as plain values: points, clusters for each number of them, and what was run."""
+"""The contents of a report as plain values: points, clusters for each number of clusters, and facts on the run."""
 
 from __future__ import annotations
 
@@ -34,32 +34,32 @@ MOST_NUMBERS = 40
 MOST_COLOURS = 120
 MOST_EXEMPLARS = 8
 TOP_FEATURES = 5
-PACKAGES = ("numpy", "scipy", "torch", "numba", "bokeh")  # whose versions a report names
-NARROW = 255  # clusters of which the labels fit into a byte, and the byte of noise
-MOST_OUTSIDE = 4_000_000  # characters for the labels of rows in no branch, over all numbers of clusters
+PACKAGES = ("numpy", "scipy", "torch", "numba", "bokeh")  # whose versions are in a report
+NARROW = 255  # largest number of clusters whose labels fit into a byte, together with noise
+MOST_OUTSIDE = 4_000_000  # characters for the labels of rows in no branch, summed over all numbers of clusters
 
 ALTERED = "The clusters of this model are not branches of its tree: was it altered?"
 
-# Together with the points and the drawing library, these keep a report of 70,000 images under 15 MB.
+# With these sizes, a report of 70,000 images has less than 15 MB, with its points and the drawing library.
 GALLERY = {"longest_side": 56, "most_pixels": 6_000_000, "most_bytes": 1_200_000}
 HOVER = {"longest_side": 64, "most_pixels": 12_000_000, "most_bytes": 4_200_000}
 
 
 @dataclass
 class ClusterTable:
-    """Every cluster of any clustering that the page can show, each once; its branch is a range of the tree's order."""
+    """All clusters of all clusterings in the page, each stored once. A branch is a range of the tree's order."""
 
     tree: StructureTree
     places: dict[tuple[object, ...], int] = field(default_factory=dict)
     records: list[dict[str, Any]] = field(default_factory=list)
-    rows: list[IntArray] = field(default_factory=list)  # of each record, those in its branches
+    rows: list[IntArray] = field(default_factory=list)  # per record, the rows in its branches
     position: IntArray = field(init=False)  # of each row in the order
 
     def __post_init__(self) -> None:
         self.position = np.argsort(self.tree.order)
 
     def add(self, clustering: FlatClustering, *, scattered: bool = False) -> dict[str, Any]:
-        """A clustering as the page reads it: the numbers of its clusters, and the labels of rows in no branch.
+        """Add a clustering. Return it for the page: the numbers of its clusters, and labels of rows in no branch.
 
         Clusters that known labels have divided are `scattered`: their rows need not be those of a branch.
         """
@@ -71,7 +71,7 @@ class ClusterTable:
         for label, rows in enumerate(np.split(by_label, np.cumsum(sizes))[:-1]):
             key = int(rows[0]), int(rows[-1]) + 1
             node = merges.covering_node(*key)
-            if merges.size[node] != len(rows):  # some of its branch are noise
+            if merges.size[node] != len(rows):  # some rows of the branch are noise
                 key, outside = (int(merges.start[node]), int(merges.stop[node])), everything
                 if not scattered and np.any((codes[slice(*key)] != label) & (codes[slice(*key)] >= 0)):
                     raise ValueError(ALTERED)
@@ -85,7 +85,7 @@ class ClusterTable:
         return {"clusters": numbers, **_pack_outside(labels[outside], clustering.n_clusters)}
 
     def add_joined(self, parts: Sequence[int], found: FlatClustering, joined: FlatClustering) -> dict[str, Any]:
-        """A clustering in which each cluster is one or more of those found, and the label that each of these has."""
+        """Add a clustering whose clusters consist of found ones. Return its clusters and the new labels of those."""
         labels, inside = np.empty(found.n_clusters, np.int64), found.labels >= 0
         labels[found.labels[inside]] = joined.labels[inside]
         if not np.array_equal(np.append(labels, -1)[found.labels], joined.labels):
@@ -93,7 +93,7 @@ class ClusterTable:
         numbers = []
         for label in range(joined.n_clusters):
             own = tuple(parts[part] for part in np.flatnonzero(labels == label).tolist())
-            if len(own) > 1 and ("joined", *own) not in self.places:  # its branch is that of the largest part
+            if len(own) > 1 and ("joined", *own) not in self.places:  # the record is based on that of the largest part
                 rows = np.concatenate([self.rows[part] for part in own])
                 described = {
                     **self.records[own[0]],
@@ -119,27 +119,27 @@ class ClusterTable:
             "stop": key[1],
             "birth": min(birth, float(clustering.limit[label])),
             "death": death,
-            # A member's strength is this over the distance it leaves at, or over that of the birth for outskirts.
+            # A row's strength is this divided by the distance at which it leaves, for outskirts by that of the birth.
             "core": death,
             "persistence": float(clustering.persistence[label]),
             "stability": stability if np.isfinite(stability) else None,
         }
 
     def _pick_exemplars(self, rows: IntArray) -> list[int]:
-        """A few rows from all along the order of the tree, so from different branches."""
+        """Return a few rows, evenly spread over the order of the tree, so from different branches."""
         ordered = rows[np.argsort(self.position[rows])]
         places = np.linspace(0, len(rows) - 1, min(len(rows), MOST_EXEMPLARS)).round().astype(np.int64)
         return [int(row) for row in ordered[places]]
 
     def explain(self, table: AnyArray, names: Sequence[str] | None) -> None:
-        """Tell each cluster by the features that set it apart."""
+        """Add to each cluster the features that separate it from the others."""
         explained = explain_groups(table, self.rows, top=TOP_FEATURES, feature_names=names)
         for place, record in enumerate(self.records):
             record["features"] = [
                 {
                     "name": explained.feature_names[feature],
                     "effect": round(float(explained.effects[place, feature]), 3),
-                    # The middle of two values near the largest number is infinite.
+                    # The median can be infinite if two middle values are near the largest number.
                     "inside": float(np.nan_to_num(explained.inside[place, rank])),
                     "outside": float(np.nan_to_num(explained.outside[place, rank])),
                 }
@@ -149,7 +149,7 @@ class ClusterTable:
 
 
 def gather_contents(model: TreeClusteringMixin, samples: KnownSamples, views: Sequence[View]) -> dict[str, Any]:
-    """Everything that the page's own program reads."""
+    """Return all values that the script of the page reads."""
     tree = model.structure_tree_
     available = int(tree.n_leaves[0])
     most = min(available, max(MOST_NUMBERS, min(model.n_clusters_ + 10, MOST_COLOURS)))
@@ -213,7 +213,7 @@ def describe_run(model: Any, samples: KnownSamples, command: str | None = None) 
         networks = len({record.get("network", 0) for record in history})
         seconds = sum(record.get("seconds", 0.0) for record in history)
         epochs, took = counted(len(history) // networks, "epoch"), format_seconds(seconds / networks)
-        # Networks may have trained side by side, so their times do not add up to one that anybody waited.
+        # Networks may have trained side by side, so the sum of their times is not the time of the training.
         facts["Training"] = f"{networks} networks, {epochs} in {took} each" if networks > 1 else f"{epochs} in {took}"
     if getattr(model, "seed_", None) is not None:
         facts["Seed"] = str(model.seed_)
@@ -247,7 +247,7 @@ def _advise(clustering: Clustering, command: str | None) -> list[str]:
 
 
 def format_seconds(seconds: float) -> str:
-    """A time as people say it."""
+    """Return a duration as readable text."""
     if seconds < 60:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
@@ -256,7 +256,7 @@ def format_seconds(seconds: float) -> str:
 
 
 def pack(values: AnyArray, dtype: Any) -> str:
-    """An array as base64 of little-endian numbers."""
+    """Return an array as base64 of little-endian numbers."""
     return base64.b64encode(np.ascontiguousarray(values, np.dtype(dtype).newbyteorder("<")).tobytes()).decode()
 
 
@@ -265,7 +265,7 @@ def _pack_places(places: FloatArray) -> dict[str, str]:
 
 
 def _pack_outside(labels: IntArray, n_clusters: int) -> dict[str, Any]:
-    """Labels of rows in no branch, in as few bytes as will do; none where all are noise."""
+    """Return labels of rows in no branch, in as few bytes as possible; None if all are noise."""
     if (labels < 0).all():
         return {"outside": None}
     if n_clusters <= NARROW:
@@ -274,7 +274,7 @@ def _pack_outside(labels: IntArray, n_clusters: int) -> dict[str, Any]:
 
 
 def _thumbnails(images: AnyArray, clusters: ClusterTable, order: IntArray) -> dict[str, Any]:
-    """A sharp sheet of exemplars, and a small picture of as many rows as fit."""
+    """Return a sharp sheet of exemplars, and a sheet with small images of as many rows as fit."""
     exemplars = sorted({row for record in clusters.records for row in record["exemplars"]})
     everything = make_sheet(images, np.arange(len(order)), **HOVER)
     shown = everything.pop("rows")
@@ -293,9 +293,9 @@ def _add(clustering: Clustering, flat: FlatClustering, clusters: ClusterTable) -
 def _add_numbers(
     model: TreeClusteringMixin, free: Clustering, parts: Sequence[int], clusters: ClusterTable, most: int
 ) -> tuple[list[dict[str, Any]], int]:
-    """What `recluster` finds for each number of clusters, and the number that is as fitted, 0 if none is.
+    """Return what `recluster` finds for each number of clusters, and the number equal to the fit, or 0.
 
-    Beyond the fitted number there are as many as leave the page small.
+    Above the fitted number, there are as many as keep the page small.
     """
     tree, numbers, fitted, taken = model.structure_tree_, [], 0, 0
     asked = replace(free, rule=replace(free.rule, n_clusters=int(tree.n_leaves[0])))
@@ -315,7 +315,7 @@ def _add_numbers(
 
 
 def _finite(reachability: FloatArray) -> FloatArray:
-    """The first point has no reachability: it is drawn as high as the highest wall."""
+    """Replace the infinite reachability of the first point by the highest finite one."""
     finite = np.isfinite(reachability)
     return np.where(finite, reachability, reachability[finite].max(initial=0.0))
 

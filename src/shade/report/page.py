@@ -1,4 +1,4 @@
-"""The page put together and written."""
+"""Building and writing the page."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from shade.report.samples import check_samples
 if TYPE_CHECKING:
     from shade.estimators.tree_estimator import TreeClusteringMixin
 
-# The page's own program, in the order in which its parts build on each other.
+# The script of the page, in the order in which its parts depend on each other.
 PROGRAM = ("points.js", "scatter.js", "pictures.js", "explorer.js")
 
 
@@ -34,15 +34,14 @@ def write_report(
     Parameters
     ----------
     model : SHADE or DCTreeClustering
-        Fitted.
+        A fitted model.
     path : str or path
-        By custom "report.html". It is written aside and then renamed: a file of that name is always whole.
+        Usually "report.html". The file is written under another name and then renamed, so it is always complete.
     samples : optional
-        The rows that were fitted, as a DataFrame or an array. With them clusters are told by their features or shown as
-        images. Or what is known about these rows: an object with `rows` (a table, or images of shape N × H × W,
-        N × C × H × W or N × H × W × 3), `feature_names`, `ids`, `labels` and `kind` ("table", "images" or "frames").
-        Where it says its `source` and has `notes` of what was done to the rows, as those that
-        `shade.data.read_samples` reads, the page says so too.
+        The rows of the fit, as a DataFrame or an array. With them, the report describes clusters by their features or
+        by images. Or an object with `rows` (a table, or images of shape N × H × W, N × C × H × W or N × H × W × 3),
+        `feature_names`, `ids`, `labels` and `kind` ("table", "images" or "frames"). If it has a `source` and `notes` on
+        what was done to the rows, like the result of `shade.data.read_samples`, they are in the page too.
     title : str, optional
     command : str, optional
         The command line that fitted the model. If the page advises another fit, it shows this command with the option
@@ -86,12 +85,12 @@ def write_report(
         views=views, trained="losses" in data["pictures"], data=_as_json(data), losses_text=_describe_losses(model),
         made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"), **run,
     )  # fmt: skip
-    write_whole(Path(path), page.encode(errors="backslashreplace"))  # names of files need not be text
+    write_whole(Path(path), page.encode(errors="backslashreplace"))  # file names may contain bytes that are no text
     return Path(path)
 
 
 def _render(**values: Any) -> str:
-    """Fill the template; whatever comes from data is escaped, our own markup alone is not."""
+    """Fill the template. All text from data is escaped; only our own markup is not."""
     from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
 
@@ -103,7 +102,7 @@ def _render(**values: Any) -> str:
 
 
 def _as_json(data: dict[str, Any]) -> str:
-    """JSON that cannot end the script element it stands in."""
+    """Return JSON that cannot end its script element."""
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 

@@ -1,4 +1,4 @@
-"""The pictures of a report, empty: the page's own program fills and recolours them."""
+"""The empty plots of a report. The script of the page fills and colours them."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ from shade.report.views import View
 
 MOST_CANDIDATES = 400
 
-# A wall so many times as high as the median would leave no room for the valleys on a linear axis.
+# On a linear axis, a wall this many times as high as the median would leave no room for the valleys.
 FAR_WALL = 8.0
 LOSS_DASHES = {"loss": "solid", "reconstruction_loss": "dashed", "density_loss": "dotted"}
 
 
 def draw_embedding(view: View, members: BoolArray) -> figure:
-    """Axes, tools and names of clusters; the points are painted by the program, into a canvas behind these."""
+    """Draw axes, tools and names of clusters. The script paints the points into a canvas behind them."""
     plot = _new_figure("embedding", 460, match_aspect=True)
     corners = ColumnDataSource(dict(zip("xy", view.corners(members).T, strict=True)), name="corners")
     unseen = plot.scatter("x", "y", source=corners, alpha=0)
-    # Ranges follow the corners alone; else they would also follow the box of the last selection.
+    # Ranges follow only the corners. Otherwise they would also follow the box of the last selection.
     plot.x_range.renderers = plot.y_range.renderers = [unseen]
     names = ColumnDataSource({"x": [], "y": [], "text": []}, name="names")
     plot.text(
@@ -53,7 +53,7 @@ def draw_embedding(view: View, members: BoolArray) -> figure:
 
 
 def draw_reachability(top: float, low: float, log: bool, x_range: Range1d, mapper: LinearColorMapper) -> figure:
-    """Bars over the order of the tree; the program bins what is in view."""
+    """Draw bars over the order of the tree. The script computes the bins of the visible part."""
     source = ColumnDataSource(
         {name: [] for name in ("left", "right", "high", "middle", "label", "alpha", "faint")}, name="bars"
     )
@@ -63,7 +63,7 @@ def draw_reachability(top: float, low: float, log: bool, x_range: Range1d, mappe
     )  # fmt: skip
     colour = {"field": "label", "transform": mapper}
     for height, alpha in (("high", "faint"), ("middle", "alpha")):
-        # The thin line closes the seams between bars that end within a pixel.
+        # The thin line closes gaps between bars that end within a pixel.
         look = {"fill_color": colour, "fill_alpha": alpha, "line_color": colour, "line_alpha": alpha, "line_width": 0.5}
         plot.quad("left", "right", height, low, source=source, **look)
     plot.xaxis.axis_label, plot.yaxis.axis_label = "Points in the order of the tree", "Reachability"
@@ -71,7 +71,7 @@ def draw_reachability(top: float, low: float, log: bool, x_range: Range1d, mappe
 
 
 def draw_structure_tree(tree: StructureTree, low: float, high: float, log: bool, x_range: Range1d) -> figure:
-    """The candidates as bars over their points; the chosen ones are coloured by the program."""
+    """Draw the candidates as bars over their points. The script colours the chosen ones."""
     largest = np.argsort(-tree.size, kind="stable")[:MOST_CANDIDATES]
     nodes = tree.node[largest]
     box = {name: name for name in ("left", "right", "bottom", "top")}
@@ -88,10 +88,10 @@ def draw_structure_tree(tree: StructureTree, low: float, high: float, log: bool,
 
 
 def draw_stability(totals: list[float]) -> figure:
-    """Total stability of the best clustering with each number of clusters."""
+    """Draw the total stability of the best clustering with each number of clusters."""
     numbers = np.arange(1, len(totals) + 1)
     plot = _new_figure("stability", 230, x_range=Range1d(0.5, len(totals) + 0.5), tools=[])
-    plot.y_range.start = min(0.0, *totals) - 0.03 * np.ptp([0.0, *totals])  # so that no mark is cut by the axis
+    plot.y_range.start = min(0.0, *totals) - 0.03 * np.ptp([0.0, *totals])  # so that the axis cuts no mark
     plot.line(numbers, totals, line_width=1.5, line_color="#888888")
     source = ColumnDataSource({"x": numbers, "y": totals}, name="totals")
     plot.scatter("x", "y", source=source, size=7 if len(totals) <= 60 else 4, fill_color="#888888", line_color=None)
@@ -105,10 +105,10 @@ def draw_stability(totals: list[float]) -> figure:
 
 
 def draw_losses(history: list[dict[str, float]]) -> figure:
-    """Each loss over the epochs; the networks of an ensemble lie over each other."""
+    """Draw each loss over the epochs. The networks of an ensemble are drawn over each other."""
     values = np.array([[record.get(key, np.nan) for key in TITLES] for record in history])
     epochs = np.array([float(record.get("epoch", place + 1)) for place, record in enumerate(history)])
-    networks = np.flatnonzero(np.diff(epochs) <= 0) + 1  # where the next one begins, and no line may lead there
+    networks = np.flatnonzero(np.diff(epochs) <= 0) + 1  # the first epoch of each next network; no line may lead there
     values, epochs = np.insert(values, networks, np.nan, axis=0), np.insert(epochs, networks, np.nan)
     log = spans_decades(values)
     plot = _new_figure("losses", 270, tools=[], y_axis_type="log" if log else "linear")
@@ -131,7 +131,7 @@ def draw_losses(history: list[dict[str, float]]) -> figure:
 
 
 def _new_figure(name: str, height: int, *, tools: list[Any] | None = None, **options: Any) -> figure:
-    """A figure as wide as the page allows, in which dragging selects and Ctrl with the wheel zooms."""
+    """Build a figure with the width of the page, in which dragging selects and Ctrl with the wheel zooms."""
     selecting = BoxSelectTool(dimensions="both" if name == "embedding" else "width", continuous=False)
     zoom = WheelZoomTool(modifiers="ctrl", dimensions="both" if name == "embedding" else "width")
     if tools is None:
@@ -153,18 +153,18 @@ def _new_figure(name: str, height: int, *, tools: list[Any] | None = None, **opt
 
 
 def describe_pictures(model: Any, view: View, data: dict[str, Any]) -> dict[str, Any]:
-    """The pictures as Bokeh reads them, each a document of its own: it is drawn in one go, and all would be felt."""
+    """Return the plots for Bokeh. Each is a document of its own: one large document would block the page noticeably."""
     tree = model.structure_tree_
     ends = np.concatenate([tree.death, tree.birth[np.isfinite(tree.birth)], tree.merges.height[-1:]])
     reachability = model.dc_tree_.reachability[1:]
     log = spans_decades(ends) or bool(ends.max() > FAR_WALL * np.median(reachability) > 0)
     top = float(ends.max()) or 1.0
     low = float(ends[ends > 0].min()) / 1.3 if log else 0.0
-    first_split = float(tree.birth[np.isfinite(tree.birth)].max(initial=0.0)) or top  # above it there is but the root
+    first_split = float(tree.birth[np.isfinite(tree.birth)].max(initial=0.0)) or top  # above it there is only the root
     mapper = LinearColorMapper(
         palette=data["palette"]["light"], low=0, high=len(data["palette"]["light"]), name="colours"
     )
-    across = {"start": 0, "end": len(tree.order), "bounds": (0, len(tree.order))}  # kept the same by the program
+    across = {"start": 0, "end": len(tree.order), "bounds": (0, len(tree.order))}  # the script keeps both ranges equal
     pictures = {
         "embedding": draw_embedding(view, model.labels_ >= 0),
         "reachability": draw_reachability(top, low, log, Range1d(**across), mapper),
@@ -178,5 +178,5 @@ def describe_pictures(model: Any, view: View, data: dict[str, Any]) -> dict[str,
 
 
 def drawing_library() -> str:
-    """Bokeh's own program."""
+    """Return the JavaScript of Bokeh."""
     return "\n".join(Resources(mode="inline", components=["bokeh"], log_level="error").js_raw)

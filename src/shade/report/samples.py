@@ -1,4 +1,4 @@
-"""What a report may be told about the rows that were clustered."""
+"""Optional information on the rows of a model, for its report."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ IMAGES = ("images", "frames")
 
 @dataclass(frozen=True)
 class KnownSamples:
-    """Samples that fit the model: one row each, images with their channels last."""
+    """Samples that fit the model: one row per point, images with their channels last."""
 
     table: AnyArray | None = None
     feature_names: tuple[str, ...] | None = None
@@ -30,7 +30,7 @@ class KnownSamples:
 
 
 def check_samples(samples: Any, n_points: int) -> KnownSamples:
-    """Check that samples have a row for each point, and tell tables from images."""
+    """Check that samples have a row per point, and distinguish tables and images."""
     if samples is None:
         return KnownSamples()
     is_array = not isinstance(samples, Samples) and hasattr(samples, "shape")  # a DataFrame may have a column "rows"
@@ -42,7 +42,7 @@ def check_samples(samples: Any, n_points: int) -> KnownSamples:
         raise ValueError(f"The samples have the shape {rows.shape}: no length of it may be 0.")
     ids, labels = _as_texts(samples.ids, "ids", n_points), _as_texts(samples.labels, "labels", n_points)
     if ids == tuple(map(str, range(n_points))):
-        ids = None  # rows are told by their numbers anyway
+        ids = None  # then ids are the row numbers, which are always there
     known = KnownSamples(
         ids=ids, labels=labels, source=Path(str(getattr(samples, "source", ""))).name,
         notes=tuple(map(str, getattr(samples, "notes", ()))),
@@ -56,7 +56,7 @@ def check_samples(samples: Any, n_points: int) -> KnownSamples:
 
 
 def _as_samples(data: Any) -> Samples:
-    """A DataFrame, whose index names the rows and whose columns of numbers are told of, or an array."""
+    """Convert an array, or a DataFrame: its index names the rows, and its numeric columns are used."""
     if hasattr(data, "select_dtypes"):
         numbers = data.select_dtypes(["number", "bool"])
         names = tuple(map(str, numbers.columns))
@@ -79,7 +79,7 @@ def _as_texts(values: Sequence[Any] | None, name: str, n_points: int) -> tuple[s
 
 
 def _channels_last(images: AnyArray) -> AnyArray:
-    """Images as N × H × W (grey) or N × H × W × 3."""
+    """Return images as N × H × W (grey) or N × H × W × 3."""
     if images.ndim == 3:
         return images
     if images.ndim != 4:

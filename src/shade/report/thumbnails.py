@@ -1,4 +1,4 @@
-"""Many small pictures in one: a sheet that the page cuts up again."""
+"""Many thumbnails in one image, a sheet, which the page cuts into pieces."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ SMALLEST_SIDE = 8
 def make_sheet(
     images: AnyArray, rows: IntArray, *, longest_side: int, most_pixels: int, most_bytes: int
 ) -> dict[str, Any]:
-    """Thumbnails of some rows as the JSON that the page reads, no larger than asked for.
+    """Return thumbnails of some rows as JSON for the page, within the given sizes.
 
-    Where there are more than fit at the smallest size, every second, third, … is left out.
+    If there are more rows than fit at the smallest size, only every second, third, … row is kept.
     """
     step = -(-len(rows) * SMALLEST_SIDE**2 // most_pixels)
     rows = rows[:: max(step, 1)]
@@ -42,7 +42,7 @@ def make_sheet(
 
 
 def _value_range(images: AnyArray) -> tuple[float, float]:
-    """What is black and what is white: bytes as they are, other numbers from the smallest to the largest."""
+    """Return the values of black and white: 0 and 255 for bytes, else the smallest and the largest number."""
     if images.dtype == np.uint8 and images.max(initial=0) > 1:
         return 0.0, 255.0
     low, high = float(images.min(initial=0)), float(images.max(initial=0))

@@ -1,4 +1,4 @@
-"""The ways to look at the points that a report offers: the map first, and the principal components."""
+"""The views of the points in a report: the map first, then the principal components."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class View:
-    """Two coordinates for each point.
+    """Two coordinates per point.
 
-    `axes` says what the two directions are, and `measured` whether the coordinates have a unit.
+    `axes` are the names of both directions. `measured` says whether the coordinates have a unit.
     """
 
     name: str
@@ -28,9 +28,9 @@ class View:
     measured: bool
 
     def corners(self, members: BoolArray) -> FloatArray:
-        """Opposite corners of what is shown first.
+        """Return opposite corners of the part that is visible first.
 
-        That is everything, unless a few outliers would squeeze the rest together, or noise the clusters.
+        It contains all points, unless a few outliers would make the rest tiny, or noise the clusters.
         """
         shown = np.array([self.places.min(axis=0), self.places.max(axis=0)])
         for rows, factor in ((self.places, 1.4), (self.places[members], 2.0)):
@@ -42,7 +42,7 @@ class View:
         return shown
 
     def describe(self, members: BoolArray) -> dict[str, Any]:
-        """What the page needs to know besides the places."""
+        """Return what the page needs in addition to the places."""
         return {
             "name": self.name,
             "note": self.note,
@@ -53,7 +53,7 @@ class View:
 
 
 def views_of(model: TreeClusteringMixin) -> list[View]:
-    """The views of a model: a single one where the points have at most two dimensions."""
+    """Return the views of a model: only one if the points have at most two dimensions."""
     points = model.points_.astype(np.float64, copy=False)
     flat, axes = flatten_points(points, model.labels_ >= 0)
     if points.shape[1] <= 2:

@@ -1,4 +1,4 @@
-"""Autoencoders and their training. Knows nothing of density: targets are given to it."""
+"""Autoencoders and their training. This part does not compute density: it is given the targets."""
 
 from shade.training.autoencoders import Autoencoder, ConvolutionalAutoencoder, FeedForwardAutoencoder, build_network
 from shade.training.callbacks import Callback, EarlyStopping

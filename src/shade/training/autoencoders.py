@@ -18,7 +18,7 @@ CHANNELS = (32, 64, 128)
 
 
 def shape_for_network(network: object, sample_shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape of one sample as the network sees it: flat for linear layers; grey images get a channel."""
+    """Return the shape of a sample as the network takes it: flat for linear layers, with a channel for grey images."""
     if isinstance(network, str):
         return (1, *sample_shape) if len(sample_shape) == 2 else sample_shape
     return sample_shape if isinstance(network, nn.Module) else (math.prod(sample_shape),)
@@ -26,7 +26,7 @@ def shape_for_network(network: object, sample_shape: tuple[int, ...]) -> tuple[i
 
 @runtime_checkable
 class Autoencoder(Protocol):
-    """What training needs of a network."""
+    """The methods that a network must have to be trained."""
 
     def encode(self, x: torch.Tensor) -> torch.Tensor:
         """Map a batch of samples to a batch of embedded points, one row each."""
@@ -38,7 +38,7 @@ class Autoencoder(Protocol):
 
 
 class FeedForwardAutoencoder(nn.Module):
-    """Fully connected layers with LeakyReLU between them, and the same mirrored: the network of the paper."""
+    """The network of the paper: linear layers with LeakyReLU between them, and the same layers mirrored as decoder."""
 
     decoding = ("decoder",)  # the parts that only `decode` needs
 
@@ -61,7 +61,7 @@ class FeedForwardAutoencoder(nn.Module):
 
 
 class ConvolutionalAutoencoder(nn.Module):
-    """Strided convolutions for images of any size, a linear layer to the embedding, and the same mirrored."""
+    """Strided convolutions for images of any size, a linear layer to the embedding, and the same layers mirrored."""
 
     decoding = ("from_embedding", "deconvolutions")
 
@@ -95,7 +95,7 @@ class ConvolutionalAutoencoder(nn.Module):
 
 
 class EncoderOnly(nn.Module):
-    """A network whose output is its embedding."""
+    """Wraps a network for training its encoder only: the output is the embedding."""
 
     def __init__(self, network: nn.Module) -> None:
         super().__init__()
@@ -106,12 +106,12 @@ class EncoderOnly(nn.Module):
         return cast(torch.Tensor, self.network.encode(x))  # type: ignore[operator]
 
     def decode(self, z: torch.Tensor) -> torch.Tensor:
-        """The embedding itself."""
+        """Return the embedding itself."""
         return z
 
 
 def has_decoder(network: nn.Module) -> bool:
-    """Whether a network can decode: one that was saved without its decoder cannot."""
+    """Return whether a network can decode. A network that was saved without its decoder cannot."""
     return all(getattr(network, part) is not None for part in getattr(network, "decoding", ()))
 
 
@@ -134,10 +134,10 @@ def check_network(network: object) -> None:
 def build_network(
     network: object, sample_shape: Sequence[int], embedding_size: int, generator: torch.Generator, fresh: bool
 ) -> nn.Module:
-    """Make the network that the 'network' parameter describes, with weights drawn from a local generator.
+    """Build the network that the 'network' parameter describes, with weights drawn from a local generator.
 
-    A module of the user's is copied, never changed; its weights are drawn anew only if `fresh`, as the later members
-    of an ensemble need.
+    A module of the user is copied and never changed. Its weights are drawn again only if `fresh`, which the second and
+    later networks of an ensemble need.
     """
     module = outline_network(network, sample_shape, embedding_size)
     if not isinstance(network, nn.Module):
@@ -148,7 +148,7 @@ def build_network(
 
 
 def outline_network(network: object, sample_shape: Sequence[int], embedding_size: int) -> nn.Module:
-    """The network that the 'network' parameter describes, without memory for weights; a user's module is copied."""
+    """Build the described network without allocating memory for its weights. A module of the user is copied."""
     if isinstance(network, nn.Module):
         return _in_single_precision(copy.deepcopy(network))
     with torch.device("meta"):  # draws nothing from torch's global generator
@@ -159,7 +159,7 @@ def outline_network(network: object, sample_shape: Sequence[int], embedding_size
 
 
 def _in_single_precision(module: nn.Module) -> nn.Module:
-    """A module that was made in double precision, as torch's default type may be, in the precision of the samples."""
+    """Convert weights from double to single precision, which the samples have. torch's default type may be double."""
     for tensor in chain(module.parameters(), module.buffers()):
         if tensor.dtype == torch.float64:
             tensor.data = tensor.data.float()
@@ -167,7 +167,7 @@ def _in_single_precision(module: nn.Module) -> nn.Module:
 
 
 def count_weights(network: object, sample_shape: Sequence[int], embedding_size: int) -> int:
-    """How many weights the network has that the 'network' parameter describes; it is not built."""
+    """Return the number of weights of the described network without building it."""
     if isinstance(network, nn.Module):
         return sum(weights.numel() for weights in network.parameters())
     if isinstance(network, str):
@@ -181,9 +181,9 @@ def count_weights(network: object, sample_shape: Sequence[int], embedding_size: 
 
 
 def count_entries(network: nn.Module, row: torch.Tensor, *methods: str, copies: bool = True) -> int:
-    """How many numbers the layers of a network make of a sample, with those that convolutions copy for their products.
+    """Return how many numbers the layers of a network output for a sample, and how many convolutions copy for that.
 
-    In double precision they copy all patches that they see, in single precision none.
+    In double precision, convolutions copy all patches of their input; in single precision, they copy nothing.
     """
     entries = 0
 
@@ -213,10 +213,10 @@ def _stack(sizes: Sequence[int]) -> nn.Sequential:
 
 
 def _draw_weights(module: nn.Module, generator: torch.Generator) -> None:
-    """torch's own initial weights for linear and convolutional layers, all that have any."""
+    """Draw the initial weights of linear and convolutional layers as torch does. No other layers have weights."""
     for layer in module.modules():
         if isinstance(layer, nn.Linear | nn.Conv2d):
-            for name, outline in list(layer.named_parameters()):  # to_empty would import the whole of sympy
+            for name, outline in list(layer.named_parameters()):  # to_empty would import all of sympy
                 setattr(layer, name, nn.Parameter(torch.empty(outline.shape, dtype=outline.dtype)))
             bound = 1.0 / math.sqrt(layer.weight[0].numel())
             nn.init.uniform_(layer.weight, -bound, bound, generator=generator)
@@ -225,7 +225,7 @@ def _draw_weights(module: nn.Module, generator: torch.Generator) -> None:
 
 
 def _draw_own_weights(module: nn.Module, generator: torch.Generator) -> None:
-    """Draw a user's module anew with its own `reset_parameters`; torch's global generator is put back after."""
+    """Draw the weights of a user's module with its own `reset_parameters`, then restore torch's global generator."""
     seed = int(torch.randint(2**62, (1,), generator=generator))
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)

@@ -1,4 +1,4 @@
-"""Batches, and their targets prepared ahead of training."""
+"""Batches, and their targets, which are computed ahead of training."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from shade._base.arrays import FloatArray, IntArray
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-# Given the rows of a batch, the same rows in the order of their tree and the dc-distance of each to the one before.
+# Takes the rows of a batch; returns them in the order of their tree, and the dc-distance of each to the one before.
 Targets = Callable[[IntArray], tuple[IntArray, FloatArray]]
 
 AHEAD = 8
@@ -25,9 +25,9 @@ AHEAD = 8
 
 @dataclass(frozen=True)
 class Batch:
-    """The rows of a batch, and where the density loss is wanted the steps of its tree: the rows are in its order.
+    """The rows of a batch, in the order of its tree, and the steps of the tree if the density loss needs them.
 
-    `x` is their values where they are not among the samples on the device.
+    `x` holds the values of the rows if these are not among the samples on the device.
     """
 
     rows: torch.Tensor
@@ -36,13 +36,13 @@ class Batch:
 
 
 def shuffle_batches(n_samples: int, batch_size: int, smallest: int, random: np.random.Generator) -> list[IntArray]:
-    """Cut a random order into batches; a remainder of fewer than `smallest` rows joins the batch before it."""
+    """Cut a random order into batches. If fewer than `smallest` rows remain, they join the last batch."""
     order = random.permutation(n_samples)
     return np.split(order, batch_starts(n_samples, batch_size, smallest)[1:])
 
 
 def batch_starts(n: int, size: int, smallest: int) -> list[int]:
-    """Where pieces of a size begin; a remainder of fewer than `smallest` joins the piece before it."""
+    """Return where pieces of a size begin. If fewer than `smallest` rows remain, they join the last piece."""
     starts = list(range(0, n, size))
     if len(starts) > 1 and n - starts[-1] < smallest:
         starts.pop()
@@ -50,7 +50,7 @@ def batch_starts(n: int, size: int, smallest: int) -> list[int]:
 
 
 def rows_after(batches: list[IntArray], done: int) -> list[IntArray]:
-    """The batches that are left when so many rows have been trained on."""
+    """Return the remaining batches after `done` rows have been trained on."""
     ends = np.cumsum([len(batch) for batch in batches])
     return batches[int(np.searchsorted(ends, done, side="right")) :]
 
@@ -58,9 +58,9 @@ def rows_after(batches: list[IntArray], done: int) -> list[IntArray]:
 def prepare_batches(
     batches: Iterable[IntArray], targets: Targets | None, device: torch.device, *, ahead: bool = True
 ) -> Generator[Batch, None, None]:
-    """Yield ready batches in order, their targets computed ahead by a background thread unless they are made at once.
+    """Yield batches with their targets, in order. If `ahead`, a background thread computes the targets.
 
-    The targets do not depend on the network, and the kernels and products behind them hold no interpreter lock.
+    The targets do not depend on the network, and their kernels and matrix products release Python's interpreter lock.
     """
     if ahead and targets is not None:
         return compute_ahead(lambda rows: prepare_batch(rows, targets, device), batches)
@@ -68,7 +68,7 @@ def prepare_batches(
 
 
 def prepare_batch(rows: IntArray, targets: Targets | None, device: torch.device) -> Batch:
-    """A batch with its targets."""
+    """Return a batch with its targets."""
     if targets is None:
         return Batch(torch.from_numpy(rows).to(device), None)
     ordered, steps = targets(rows)
@@ -78,10 +78,10 @@ def prepare_batch(rows: IntArray, targets: Targets | None, device: torch.device)
 def compute_ahead(
     function: Callable[[Item], Result], items: Iterable[Item], ahead: int = AHEAD
 ) -> Generator[Result, None, None]:
-    """Map a function over items in a background thread, a few items ahead, results in order.
+    """Map a function over items in a background thread, a few items ahead. Results are in order.
 
-    The thread works on the CUDA stream of its caller: memory that the caller lets go of is given to the thread at once,
-    and on another stream it would be written to while the device has yet to read it.
+    The thread uses the CUDA stream of its caller. Memory that the caller frees can be given to the thread at once. On
+    another stream, the thread would overwrite it before the device has read it.
     """
     waiting: deque[Future[Result]] = deque()
     stream = torch.cuda.current_stream() if torch.cuda.is_initialized() else None  # type: ignore[no-untyped-call]

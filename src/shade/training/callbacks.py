@@ -1,4 +1,4 @@
-"""What can watch and stop training."""
+"""Callbacks: they watch training and can stop it."""
 
 from __future__ import annotations
 
@@ -18,24 +18,25 @@ EpochRecord = Mapping[str, float]
 
 
 class Callback:
-    """Base of callbacks; override what you need. A plain function of the epoch's record works as well."""
+    """Base class of callbacks; override the methods that you need. A function of the epoch's record works as well."""
 
     def on_train_begin(self, epochs: int) -> None:
         """Called before the first epoch."""
 
     def on_resume(self, history: Sequence[EpochRecord]) -> None:
-        """Called after that when training goes on from a checkpoint, with the records of the epochs before it."""
+        """Called after `on_train_begin` if training resumes from a checkpoint, with the earlier epochs' records."""
 
     def on_epoch_end(self, record: EpochRecord) -> bool | None:
         """Called after each epoch with its record; return True to stop training."""
 
     def on_train_end(self) -> None:
-        """Called after the last epoch, also when training failed."""
+        """Called after the last epoch, and also if training fails."""
 
     def of_network(self, network: int, networks: int) -> Callback | None:
-        """What watches one network of an ensemble, counted from 0, in a thread of its own beside the others.
+        """Return a callback for one network of an ensemble, numbered from 0. It runs in the thread of that network.
 
-        With None, as here, the networks train one after the other, and all are watched by the callback itself.
+        If this returns None, which is the default, the networks train one after the other, and this callback watches
+        all.
         """
         return None
 
@@ -48,7 +49,7 @@ class EarlyStopping(Callback):
     patience : int, default=10
         Epochs to wait for an improvement.
     min_delta : float, default=0.0
-        Smallest relative improvement that counts.
+        Smallest relative decrease of the loss that is an improvement.
     monitor : str, default="loss"
         Key of the epoch record: "loss", "reconstruction_loss" or "density_loss".
     """
@@ -61,17 +62,17 @@ class EarlyStopping(Callback):
         self._waited = 0
 
     def on_train_begin(self, epochs: int) -> None:
-        """Forget what earlier training looked like."""
+        """Reset the best loss."""
         self._best = float("inf")
         self._waited = 0
 
     def on_resume(self, history: Sequence[EpochRecord]) -> None:
-        """Stand where the earlier epochs lead."""
+        """Repeat the comparisons of the earlier epochs."""
         for record in history:
             self.on_epoch_end(record)
 
     def on_epoch_end(self, record: EpochRecord) -> bool:
-        """Compare with the best epoch so far."""
+        """Compare the loss with the best so far."""
         if self._best == float("inf") or record[self.monitor] < self._best * (1.0 - self.min_delta):
             self._best = record[self.monitor]
             self._waited = 0
@@ -80,12 +81,12 @@ class EarlyStopping(Callback):
         return self._waited >= self.patience
 
     def of_network(self, network: int, networks: int) -> Callback | None:
-        """Each network has a best epoch of its own."""
+        """Return a copy, since each network has its own best epoch."""
         return copy.copy(self) if type(self) is EarlyStopping else None
 
 
 class EpochLines(Callback):
-    """A line an epoch on standard error (verbose=2), or about `most` lines in all."""
+    """Writes a line per epoch to standard error (verbose=2), or about `most` lines in total."""
 
     def __init__(self, name: str = "", most: int | None = None) -> None:
         self._name = name
@@ -93,7 +94,7 @@ class EpochLines(Callback):
         self._epochs = 0
 
     def on_train_begin(self, epochs: int) -> None:
-        """Know how many there are to choose from."""
+        """Store the number of epochs."""
         self._epochs = epochs
 
     def on_epoch_end(self, record: EpochRecord) -> None:
@@ -101,16 +102,16 @@ class EpochLines(Callback):
         if self._most is not None and not is_one_of_few(int(record["epoch"]), self._epochs, self._most):
             return
         losses = ", ".join(f"{name.replace('_', ' ')} {record[name]:.4g}" for name in record if "loss" in name)
-        with suppress(OSError, AttributeError):  # a message that cannot be shown ends no training
+        with suppress(OSError, AttributeError):  # training must not fail because a message cannot be written
             sys.stderr.write(f"{self._name}epoch {record['epoch']:.0f}: {losses} ({record['seconds']:.2f} s)\n")
 
     def of_network(self, network: int, networks: int) -> Callback:
-        """Say which network a line is of."""
+        """Return a callback whose lines name the network."""
         return self if networks == 1 else EpochLines(f"network {network + 1}, ", self._most)
 
 
 class SharedBars:
-    """Bars of networks that train side by side: shown while any of them trains."""
+    """Progress bars of networks that train side by side, visible while at least one network trains."""
 
     def __init__(self, console: Console | None = None) -> None:
         self._console = console
@@ -119,7 +120,7 @@ class SharedBars:
         self._progress: Progress | None = None
 
     def add(self, description: str, epochs: int) -> Callable[..., None]:
-        """Show an empty bar; returns what changes it."""
+        """Add an empty bar and return a function that updates it."""
         with self._lock:
             self._training += 1
             if self._progress is None:
@@ -128,7 +129,7 @@ class SharedBars:
             return partial(self._progress.update, self._progress.add_task(description, total=epochs, losses=""))
 
     def leave(self) -> None:
-        """Leave the bars as they are, if this was the last that trained."""
+        """Stop updating the bars if this was the last network that trained."""
         with self._lock:
             self._training -= 1
             if self._training == 0 and self._progress is not None:
@@ -137,7 +138,7 @@ class SharedBars:
 
 
 class ProgressBar(Callback):
-    """A bar with epoch, losses and time left on standard error; silent where that is no terminal."""
+    """A bar with epoch, losses and time left on standard error; nothing if standard error is no terminal."""
 
     def __init__(
         self, bars: SharedBars | None = None, name: str = "training", then: Callable[[], None] | None = None
@@ -148,21 +149,21 @@ class ProgressBar(Callback):
         self._update: Callable[..., None] | None = None
 
     def on_train_begin(self, epochs: int) -> None:
-        """Show an empty bar."""
+        """Draw an empty bar."""
         self._update = self._bars.add(self._name, epochs)
 
     def on_resume(self, history: Sequence[EpochRecord]) -> None:
-        """Count the epochs before the checkpoint."""
+        """Start the bar at the number of epochs before the checkpoint."""
         if self._update is not None:
             self._update(completed=len(history))
 
     def on_epoch_end(self, record: EpochRecord) -> None:
-        """Move the bar on."""
+        """Update the bar."""
         if self._update is not None:
             self._update(completed=int(record["epoch"]), losses=describe_losses(record))
 
     def on_train_end(self) -> None:
-        """Leave the bar as it is, and go on to what comes then."""
+        """Stop updating the bar, and call the function `then`."""
         if self._update is not None:
             self._update = None
             self._bars.leave()
@@ -170,22 +171,22 @@ class ProgressBar(Callback):
             self._then()
 
     def of_network(self, network: int, networks: int) -> Callback:
-        """A bar for each network."""
+        """Return a bar for this network."""
         return ProgressBar(self._bars, name_network(network, networks))
 
 
 def name_network(network: int, networks: int) -> str:
-    """What is being trained, in words."""
+    """Return the text before the bar: what is being trained."""
     return "training" if networks == 1 else f"training {network + 1} of {networks}"
 
 
 def is_one_of_few(epoch: int, epochs: int, most: int) -> bool:
-    """Whether an epoch is one of about so many, evenly spread, or the last."""
+    """Return whether to report this epoch: about `most` epochs, evenly spread, and the last one."""
     return epoch % max(1, epochs // most) == 0 or epoch == epochs
 
 
 def describe_losses(record: EpochRecord) -> str:
-    """Both losses in a few digits."""
+    """Return both losses with three digits."""
     names = {"reconstruction_loss": "reconstruction", "density_loss": "density"}
     return ", ".join(f"{text} {record[name]:.3g}" for name, text in names.items() if name in record)
 
@@ -214,7 +215,7 @@ class _FunctionCallback(Callback):
 
 
 def as_callback(callback: object) -> Callback:
-    """Accept callbacks and plain functions."""
+    """Turn a callback or a function into a callback."""
     if isinstance(callback, Callback):
         return callback
     if callable(callback):
@@ -226,8 +227,8 @@ def as_callback(callback: object) -> Callback:
 
 
 def verbosity_callbacks(verbose: int) -> list[Callback]:
-    """The callbacks that the 'verbose' parameter stands for."""
+    """Return the callbacks for a value of the 'verbose' parameter."""
     if verbose == 1:
         terminal = sys.stderr is not None and sys.stderr.isatty()
-        return [ProgressBar() if terminal else EpochLines(most=10)]  # notebooks and files show no bar
+        return [ProgressBar() if terminal else EpochLines(most=10)]  # in notebooks and files there is no progress bar
     return [] if verbose <= 0 else [EpochLines()]

@@ -1,4 +1,4 @@
-"""How much memory a fit takes, told before it starts: all data at once, or streamed through windows."""
+"""Estimate how much memory a fit needs before it starts, and choose: all data in memory, or streamed in windows."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from shade.training.stream_trainer import WINDOWS_HELD
 
 # Measured with tracemalloc on 10^5 to 10^7 rows; a test measures again.
 WORKING = 160_000_000  # slices in double precision, batches, the network and its optimizer
-NETWORK_BYTES = 40_000_000  # of it for networks: the default ones take less
-WEIGHT_BYTES = 16  # a weight, its gradient, and two numbers of the optimizer
-ENTRY_BYTES = 24  # of what a layer makes of a row of a batch: values, gradients, and copies of convolutions; 18 to 25
-ORDER_BYTES = 16  # a row: the shuffled order of an epoch and of the next
-TREE_BYTES, TREE_BYTES_A_COLUMN = 125, 21  # a row, while the spanning tree is built in a kd-tree
-BLOCKS_BYTES_A_COLUMN = 8  # a row, while it is built by blocks of products
-AFTER_TREE_BYTES = 230  # a row, while clusters are chosen
-DATA_TREE_BYTES = 900  # a row, for the tree of the data, its 50 components, and neighbours with their search
-BLOCK_BYTES = 1 << 20  # of rows read in one go
+NETWORK_BYTES = 40_000_000  # included in WORKING, for networks: the default networks need less
+WEIGHT_BYTES = 16  # per weight: the weight, its gradient, and two numbers of the optimizer
+ENTRY_BYTES = 24  # per number that a layer outputs for a row: value, gradient, convolutions' copies; measured 18 to 25
+ORDER_BYTES = 16  # per row: the shuffled order of this epoch and of the next
+TREE_BYTES, TREE_BYTES_A_COLUMN = 125, 21  # per row, while the spanning tree is built with a kd-tree
+BLOCKS_BYTES_A_COLUMN = 8  # per row, while the spanning tree is built by blocks of matrix products
+AFTER_TREE_BYTES = 230  # per row, while clusters are chosen
+DATA_TREE_BYTES = 900  # per row, for the tree of the data, its 50 components, and the search for neighbours
+BLOCK_BYTES = 1 << 20  # of rows that are read at once
 BLOCKS_A_WINDOW = 16  # at least, so that windows mix rows from all over the data
 BATCHES_A_WINDOW = 4
 
@@ -37,19 +37,19 @@ logger = logging.getLogger("shade")
 
 @dataclass(frozen=True)
 class FitPlan:
-    """How the rows come to training: all in memory if `window_rows` is None."""
+    """How rows are passed to training. If `window_rows` is None, all rows are in memory."""
 
     window_rows: int | None
     boundaries: IntArray | None
     needed: int
 
     def identity(self) -> dict[str, Any]:
-        """What of it decides the batches."""
+        """Return the parts of the plan that determine the batches."""
         return {"window_rows": self.window_rows, "blocks": 1 if self.boundaries is None else len(self.boundaries) - 1}
 
 
 def clustering_bytes(n_rows: int, embedding_columns: int) -> int:
-    """Memory for the embedding, in both precisions, and its trees."""
+    """Return the bytes needed for the embedding, in single and double precision, and its trees."""
     tree = TREE_BYTES + embedding_columns * (
         TREE_BYTES_A_COLUMN if embedding_columns <= FEW_COLUMNS else BLOCKS_BYTES_A_COLUMN
     )
@@ -57,9 +57,10 @@ def clustering_bytes(n_rows: int, embedding_columns: int) -> int:
 
 
 def training_bytes(job: Any, batch_size: int, n_jobs: int | None) -> int:
-    """Memory for training networks side by side, beyond what `WORKING` has room for; weights must have room.
+    """Return the bytes needed to train networks side by side, beyond those included in `WORKING`.
 
-    `job` has the `network`, the `sample_shape` as it sees it, the `embedding_size` and the number `n_networks`.
+    Raise `MemoryBudgetError` if the weights alone do not fit. `job` has the `network`, the `sample_shape` that the
+    network takes, the `embedding_size` and the number `n_networks`.
     """
     weights = count_weights(job.network, job.sample_shape, job.embedding_size)
     together: int = min(job.n_networks, count_threads(n_jobs))
@@ -71,7 +72,7 @@ def training_bytes(job: Any, batch_size: int, n_jobs: int | None) -> int:
     )
     check_room(needed, None, what, "Use a smaller 'network' or 'embedding_size'.")
     entries = 0
-    with suppress(Exception), torch.random.fork_rng(devices=[]):  # a module of the user's may not be one to be tried
+    with suppress(Exception), torch.random.fork_rng(devices=[]):  # a user's module may fail on this row of zeros
         network = build_network(job.network, job.sample_shape, job.embedding_size, torch.Generator(), False).eval()
         row = torch.zeros(1, *job.sample_shape, dtype=torch.float32)
         entries = count_entries(network, row, "encode", "decode", copies=False)
@@ -81,10 +82,10 @@ def training_bytes(job: Any, batch_size: int, n_jobs: int | None) -> int:
 def plan_fit(
     rows: Any, memory: object, *, embedding_columns: int, batch_size: int, complete_tree: bool, networks: int = 0
 ) -> FitPlan:
-    """Decide between memory and streaming, say so, and refuse what cannot fit.
+    """Choose between memory and streaming, log the choice, and raise an error if the fit needs more than there is.
 
-    Streaming changes the order of the batches, so it is never chosen by what happens to be free: only by `memory`.
-    `networks` are the bytes that `training_bytes` tells.
+    Streaming changes the order of the batches. Therefore only the parameter `memory` decides about it, never the amount
+    of memory that happens to be free. `networks` is the number of bytes that `training_bytes` returns.
     """
     working = WORKING + networks
     n, columns = rows.shape
@@ -140,7 +141,7 @@ def plan_fit(
 
 
 def _blocks(rows: Any, window_rows: int) -> IntArray:
-    """Rows at which blocks begin and end: large enough to be read at speed, small enough for many to make a window."""
+    """Return where blocks begin and end. Blocks are large enough to be read fast; many of them fit into a window."""
     n, columns = rows.shape
     wanted = max(1, min(BLOCK_BYTES // (4 * columns), window_rows // BLOCKS_A_WINDOW))
     natural: IntArray | None = getattr(rows, "boundaries", None)

@@ -1,4 +1,4 @@
-"""Checkpoints: where training stands, written now and then, so that it can go on as if nothing had happened."""
+"""Checkpoints: the state of training, written from time to time, so that it can resume with the same result."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from shade._base.parallel import INTERRUPTING
 from shade._base.ranks import ALONE, Ranks
 
 FORMAT = 2
-DESCRIPTION = "shade_checkpoint"  # the entry of the file's header that holds everything but tensors
-NO_DIGEST = "0" * 64  # stands in the header where the digest of the file will, while it is computed
+DESCRIPTION = "shade_checkpoint"  # the entry of the file's header with everything except tensors
+NO_DIGEST = "0" * 64  # placeholder in the header while the digest of the file is computed
 
 
 @dataclass
 class Progress:
-    """How far training is: whole epochs, and rows of the one after them with the sums of their losses."""
+    """Progress of training: whole epochs, and for the current epoch its rows so far with the sums of their losses."""
 
     totals: torch.Tensor
     rows: int = 0
@@ -46,7 +46,7 @@ class Progress:
 
 @dataclass(frozen=True)
 class TrainState:
-    """Everything that going on needs; `epoch_start` is NumPy's generator as it was before the epoch under way."""
+    """Everything needed to resume; `epoch_start` is the state of NumPy's generator before the current epoch."""
 
     progress: Progress
     epoch_start: Mapping[str, Any]
@@ -55,7 +55,7 @@ class TrainState:
     torch_generators: Mapping[str, torch.Tensor]
 
     def copy(self) -> TrainState:
-        """The state as it is now, on the CPU: training goes on changing the original."""
+        """Return a copy on the CPU, since training changes the original."""
         progress = replace(
             self.progress, totals=self.progress.totals.detach().cpu().clone(), history=list(self.progress.history)
         )
@@ -63,19 +63,19 @@ class TrainState:
         return TrainState(progress, dict(self.epoch_start), *(_copy_tensors(part) for part in parts))
 
     def describe(self) -> dict[str, Any]:
-        """What is no tensor, for JSON."""
+        """Return everything except tensors, for JSON."""
         progress = {name: getattr(self.progress, name) for name in ("rows", "seconds", "stopped", "history")}
         return {**progress, "epoch_start": self.epoch_start}
 
     def tensors(self) -> dict[str, torch.Tensor]:
-        """What is tensors, by name."""
+        """Return the tensors by name."""
         parts = {"network": self.network, "optimizer": self.optimizer, "generator": self.torch_generators}
         named = {f"{part}.{name}": tensor for part, tensors in parts.items() for name, tensor in tensors.items()}
         return {"totals": self.progress.totals, **named}
 
     @classmethod
     def from_file(cls, description: dict[str, Any], tensors: Mapping[str, torch.Tensor]) -> TrainState:
-        """Put together what `describe` and `tensors` took apart; raises ValueError if it makes no sense."""
+        """Rebuild a state from `describe` and `tensors`; raise ValueError if its values are invalid."""
         epoch_start = description.pop("epoch_start")
         progress = Progress(totals=tensors["totals"], **description)
         numbers = [progress.seconds, *(value for record in progress.history for value in record.values())]
@@ -90,7 +90,7 @@ class TrainState:
 
 
 class TorchGenerators:
-    """torch's own generators, from which layers such as dropout draw: part of a state only if training uses them."""
+    """torch's global generators, used by layers such as dropout. A state has them only if training draws from them."""
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
@@ -98,13 +98,13 @@ class TorchGenerators:
         self._used = False
 
     def changed(self) -> dict[str, torch.Tensor]:
-        """Their states, if they were drawn from since training began."""
+        """Return the states of the generators if training has drawn from them, else nothing."""
         current = self._current()
         self._used |= any(not torch.equal(current[name], self._before[name]) for name in current)
         return current if self._used else {}
 
     def restore(self, states: Mapping[str, torch.Tensor]) -> None:
-        """Put them where a state found them; what no state holds is left alone."""
+        """Set the generators to the given states; a generator without a state is not changed."""
         self._used = bool(states)
         if "cpu" in states:
             torch.random.set_rng_state(states["cpu"])
@@ -120,7 +120,7 @@ class TorchGenerators:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What a file holds: what the training was of (`identity`), and the state of each network so far."""
+    """Contents of a file: a description of the training (`identity`), and the state of each network so far."""
 
     identity: dict[str, Any]
     states: list[TrainState]
@@ -128,9 +128,9 @@ class Checkpoint:
 
 @dataclass
 class Checkpoints:
-    """Writes a checkpoint after so many minutes or epochs; `found` is the one that training goes on from.
+    """Writes a checkpoint every `minutes` or `epochs`; `found` is the checkpoint that training resumes from.
 
-    Networks that train side by side share it. Of several ranks, which are all in the same state, one writes.
+    Networks that train side by side share this object. All ranks have the same state, so only one of them writes.
     """
 
     path: Path
@@ -147,7 +147,7 @@ class Checkpoints:
         self._written = time.monotonic()
 
     def due(self, epoch: int | None) -> bool:
-        """Whether enough minutes or, at the end of an epoch, epochs have passed."""
+        """Return whether the minutes have passed or, at the end of an epoch, the epochs."""
         if not self.writes:
             return False
         if self.epochs is not None and epoch is not None and epoch % self.epochs == 0:
@@ -155,24 +155,24 @@ class Checkpoints:
         return self.minutes is not None and time.monotonic() - self._written >= 60.0 * self.minutes
 
     def keep(self, member: int, state: TrainState) -> None:
-        """Take a copy of a network's state for the next write."""
+        """Copy a network's state for the next write."""
         self.states[member] = state.copy()
 
     def write(self) -> None:
-        """Write the file; where that fails the one before stays as it was."""
+        """Write the file. If that fails, the earlier file is not changed."""
         with self._writing:
             if self.writes:
-                # A network that began before one ahead of it did is left out until that one has a state too.
+                # A file holds states of the first networks, without gaps: a network waits for those before it.
                 begun = [self.states[member] for member in takewhile(self.states.__contains__, count())]
                 write_checkpoint(self.path, Checkpoint(self.identity, begun))
             self._written = time.monotonic()
 
     def try_to_write(self) -> None:
-        """Write the file, or warn: hours of training are worth more than a checkpoint."""
+        """Write the file, or warn if that fails: an error would lose hours of training."""
         try:
             self.write()
         except OSError as error:
-            self._written = time.monotonic()  # not again before the time is up
+            self._written = time.monotonic()  # do not try again before the interval is over
             warnings.warn(
                 f"The checkpoint {self.path} could not be written: {error.strerror or error}. Training goes "
                 "on; the checkpoint written before is still there.",
@@ -183,7 +183,7 @@ class Checkpoints:
 
 @dataclass
 class MemberCheckpoints:
-    """What the training of one network sees of the checkpoints."""
+    """The checkpoints from the view of one network."""
 
     checkpoints: Checkpoints
     member: int
@@ -191,12 +191,12 @@ class MemberCheckpoints:
 
     @property
     def found(self) -> TrainState | None:
-        """The state to go on from."""
+        """A copy of the state to resume from, if any."""
         state = self.checkpoints.states.get(self.member)
         return None if state is None else state.copy()
 
     def begin(self, state: Callable[[], TrainState]) -> None:
-        """Write the first checkpoint; that it can be written is found out before anything is trained."""
+        """Write the first checkpoint, so that an error in writing is found before training."""
         if self.found is not None:
             return
         self.checkpoints.keep(self.member, state())
@@ -209,7 +209,7 @@ class MemberCheckpoints:
             ) from error
 
     def offer(self, state: Callable[[], TrainState], *, epoch: int | None, last: bool) -> None:
-        """A place where a checkpoint can be taken; `epoch` is the number of an epoch that just ended."""
+        """Write a checkpoint if one is due. `epoch` is the number of the epoch that just ended, if one did."""
         if last or self.checkpoints.due(epoch):
             self.checkpoints.keep(self.member, state())
             self.checkpoints.try_to_write()
@@ -218,9 +218,9 @@ class MemberCheckpoints:
 
     @contextmanager
     def save_when_interrupted(self, state: Callable[[], TrainState]) -> Iterator[None]:
-        """Let Ctrl-C wait for the end of a step and leave a checkpoint; a second one does not wait.
+        """Delay Ctrl-C until the end of a step, then write a checkpoint. A second Ctrl-C is not delayed.
 
-        The same holds for other signals, where the program has made them interrupt as Ctrl-C does.
+        The same holds for other signals if the program handles them like Ctrl-C.
         """
         hurried = False
 
@@ -250,7 +250,7 @@ class MemberCheckpoints:
 
 
 def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
-    """Write one safetensors file whose header holds the rest as JSON, and a digest of the whole file."""
+    """Write one safetensors file. Its header holds the rest as JSON, and a digest of the whole file."""
     description = {
         "format": FORMAT,
         "identity": checkpoint.identity,
@@ -266,12 +266,12 @@ def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
 
 
 def _with_digest(data: bytes, before: str, after: str) -> bytes:
-    """The bytes of a file with another digest; text in a description has no quotes such as these."""
+    """Return the bytes of a file with another digest. Text in the description cannot match: its quotes are escaped."""
     return data.replace(f'"sha256":"{before}"'.encode(), f'"sha256":"{after}"'.encode(), 1)
 
 
 def read_checkpoint(path: Path, ranks: Ranks = ALONE) -> Checkpoint:
-    """Read a checkpoint, of which rank 0 has the file; nothing in it is executed."""
+    """Read a checkpoint, whose file is on rank 0. Nothing in the file is executed."""
     if ranks.first and not path.is_file():
         raise CheckpointError(f"There is no checkpoint {path} to resume from.")
     with told_as(CheckpointError, f"The checkpoint {path} cannot be read", OSError):

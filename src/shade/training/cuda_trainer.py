@@ -1,4 +1,4 @@
-"""Training on a CUDA device: targets of many batches in one launch, and a training step as a replayed graph."""
+"""Training on a CUDA device: the targets of many batches in one launch, and each training step as a CUDA graph."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from shade._kernels import triton_training
 from shade.training.losses import reconstruction_loss
 from shade.training.trainer import Trainer
 
-# Rows of batches, one batch a row, on the device: the same in the order of their trees, and their steps.
+# Takes rows of batches, one batch per row, on the device. Returns them in the order of their trees, and their steps.
 DeviceTargets = Callable[[torch.Tensor], tuple[torch.Tensor, torch.Tensor]]
 
-TARGET_ENTRIES = 1 << 27  # of the matrices of targets in a piece: 512 MB, held three times
+TARGET_ENTRIES = 1 << 27  # per piece, in the matrices of targets: 512 MB, held three times
 WARM_UP = 3
 
 logger = logging.getLogger("shade")
@@ -27,7 +27,7 @@ logger = logging.getLogger("shade")
 
 @dataclass
 class Prepared:
-    """Batches of one size with their targets, made on a stream of their own; `ready` is when they can be used."""
+    """Batches of one size with their targets, computed on a second stream; `ready` is the event of their completion."""
 
     rows: torch.Tensor
     targets: torch.Tensor | None
@@ -36,7 +36,7 @@ class Prepared:
 
 @dataclass
 class BatchGroup:
-    """Buffers for batches of one size, and the step that trains on the next of them."""
+    """Buffers for batches of one size, and the function that trains on the next of these batches."""
 
     rows: torch.Tensor
     targets: torch.Tensor | None
@@ -47,9 +47,9 @@ class BatchGroup:
 
 @dataclass
 class CudaTrainer(Trainer):
-    """The same training as `Trainer`, with work handed to the device in large pieces.
+    """The same training as `Trainer`, with work for the device in large pieces.
 
-    While the device trains on some batches, it prepares the targets of the next ones on a second stream.
+    While the device trains on some batches, it computes the targets of the next ones on a second stream.
     """
 
     device_targets: DeviceTargets | None = None
@@ -57,19 +57,19 @@ class CudaTrainer(Trainer):
     _pieces: Iterator[Prepared] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Let go of targets that no loss asks for."""
+        """Remove the targets if the density loss has weight 0."""
         super().__post_init__()
         if self.settings.density_weight == 0:
             self.device_targets = None
 
     def make_optimizer(self) -> torch.optim.Optimizer:
-        """Adam whose step can be part of a graph."""
+        """Return an Adam optimizer whose step can be part of a CUDA graph."""
         rate = self.settings.learning_rate
         return torch.optim.Adam(self.network.parameters(), lr=rate, fused=True, capturable=True)
 
     @contextmanager
     def prepare(self) -> Iterator[None]:
-        """Start preparing; graphs and buffers are let go in the end."""
+        """Start preparing pieces; at the end, release graphs and buffers."""
         self._pieces = self._prepare_ahead()
         try:
             yield
@@ -83,7 +83,7 @@ class CudaTrainer(Trainer):
         return self._train_piece(piece), piece.rows.numel()
 
     def _all_pieces(self) -> Iterator[IntArray]:
-        """The batches of all epochs in pieces of one size each, whose targets fit into memory."""
+        """Yield the batches of all epochs in pieces of one batch size, whose targets fit into memory."""
         for batches in self._epochs():
             for size, same in groupby(batches, key=len):
                 part = np.stack(list(same))
@@ -91,7 +91,7 @@ class CudaTrainer(Trainer):
                 yield from (part[start : start + at_a_time] for start in range(0, len(part), at_a_time))
 
     def _prepare_ahead(self) -> Iterator[Prepared]:
-        """Yield pieces one after the other, the next being prepared while one is in use."""
+        """Yield the pieces in order; the next piece is being prepared while one is used."""
         stream = torch.cuda.Stream(self.samples.device)  # type: ignore[no-untyped-call]
         stream.wait_stream(torch.cuda.current_stream())  # the samples must have arrived
         waiting: Prepared | None = None
@@ -116,7 +116,7 @@ class CudaTrainer(Trainer):
         return Prepared(on_device, targets, ready)
 
     def _train_piece(self, piece: Prepared) -> torch.Tensor:
-        """Train on batches of one size."""
+        """Train on a piece: batches of one size."""
         count, size = piece.rows.shape
         if size not in self._groups or len(self._groups[size].rows) < count:
             self._groups[size] = self._make_group(count, size)
@@ -134,7 +134,7 @@ class CudaTrainer(Trainer):
         return torch.mul(group.totals, size)
 
     def _make_group(self, count: int, size: int) -> BatchGroup:
-        """Buffers and a recorded step; only what was left of a resumed epoch is smaller than the pieces after it."""
+        """Build buffers and a recorded step. Only the rest of a resumed epoch is smaller than the pieces after it."""
         device = self.samples.device
         group = BatchGroup(
             rows=torch.zeros(count, size, dtype=torch.int64, device=device),
@@ -147,7 +147,7 @@ class CudaTrainer(Trainer):
         return group
 
     def _group_step(self, group: BatchGroup) -> None:
-        """One step on the batch at the group's position, which moves on; few kernels, for each costs its launch."""
+        """Train on the batch at the group's position and advance it. Few kernels are used: each launch costs time."""
         settings = self.settings
         self.optimizer.zero_grad(set_to_none=True)
         rows = group.rows.index_select(0, group.position)[0]
@@ -167,7 +167,7 @@ class CudaTrainer(Trainer):
         group.position += 1
 
     def _capture(self, step: Callable[[], None], group: BatchGroup) -> Callable[[], None]:
-        """Record the step as a graph; a network that cannot be recorded is trained step by step instead."""
+        """Record the step as a CUDA graph. If the network cannot be recorded, return the step itself."""
         before = [tensor.clone() for tensor in self._tensors()]
         generator = torch.cuda.get_rng_state(self.samples.device)
         here = torch.cuda.current_stream()
@@ -188,12 +188,12 @@ class CudaTrainer(Trainer):
             torch.cuda.synchronize()
             return step
         finally:
-            torch.cuda.set_stream(here)  # torch leaves the stream of a recording that failed in place
+            torch.cuda.set_stream(here)  # if a recording fails, torch does not restore the stream
             self._restore_state(before)
-            torch.cuda.set_rng_state(generator, self.samples.device)  # warming up draws nothing, resumed or not
+            torch.cuda.set_rng_state(generator, self.samples.device)  # warming up leaves random numbers unchanged
 
     def _restore_state(self, before: list[torch.Tensor]) -> None:
-        """Undo the warm-up in place: a graph keeps the addresses. State made by it is as good as zero."""
+        """Undo the warm-up in place, since a graph keeps addresses. New optimizer state is set to zero."""
         tensors = self._tensors()
         with torch.no_grad():
             for tensor in tensors[len(before) :]:
@@ -202,7 +202,7 @@ class CudaTrainer(Trainer):
                 tensor.copy_(value)
 
     def _tensors(self) -> list[torch.Tensor]:
-        """Weights and buffers of the network, then what the optimizer has made so far."""
+        """Return weights and buffers of the network, then the optimizer's state so far."""
         tensors: list[torch.Tensor] = [*self.network.parameters(), *self.network.buffers()]
         for parameter in self.network.parameters():
             tensors += self.optimizer.state.get(parameter, {}).values()

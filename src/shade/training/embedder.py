@@ -1,4 +1,4 @@
-"""From rows to the embedding, a block at a time, and back: rows need not be in memory, none depends on another."""
+"""From rows to the embedding and back, one block at a time. Rows need not be in memory; none depends on another."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SAMPLED = 1000  # rows whose reconstruction is looked at
 
 @dataclass(frozen=True)
 class Embedder:
-    """Networks, what their rows are standardised by, and the shape of a sample as they see it."""
+    """The networks, the values that standardise their rows, and the shape of a sample as the networks take it."""
 
     standardizer: Standardizer
     networks: Sequence[nn.Module]
@@ -33,7 +33,7 @@ class Embedder:
     device: torch.device
 
     def embed(self, rows: Any, out: SingleArray | None = None, *, share: slice = slice(None)) -> SingleArray:
-        """Embed all rows, or a share of them, into `out` if given."""
+        """Embed all rows, or a slice of them, into `out` if given."""
         start, stop, _ = share.indices(len(rows))
         if out is None:
             columns = next(self.blocks(rows, 0, 1)).shape[1]
@@ -44,7 +44,7 @@ class Embedder:
         return out
 
     def points(self, rows: Any) -> Iterator[FloatArray]:
-        """The embedding as points for searches, many at a time."""
+        """Yield the embedding in double precision for searches, in large blocks."""
         waiting: list[SingleArray] = []
         for block in self.blocks(rows, 0, len(rows)):
             waiting.append(block)
@@ -55,11 +55,11 @@ class Embedder:
             yield np.concatenate(waiting).astype(np.float64)
 
     def decode(self, points: SingleArray) -> FloatArray:
-        """Embedded rows in the unit of the data, one row each; networks are averaged."""
+        """Return embedded rows in the unit of the data, one row each. The results of the networks are averaged."""
         return self.standardizer.undo(self._decode(points))
 
     def errors(self, rows: Any) -> FloatArray:
-        """How badly rows are reconstructed, a sample of many: the mean squared error of their standardised features."""
+        """Return the mean squared error of the reconstruction of standardised rows, for a sample if there are many."""
         sampled = min(SAMPLED, max(1, ENTRIES_AT_A_TIME // max(1, rows.shape[1])))
         step = max(1, len(rows) // sampled)
         some = rows[:] if step == 1 else np.concatenate([rows[at : at + 1] for at in range(0, len(rows), step)])
@@ -67,7 +67,7 @@ class Embedder:
         return errors
 
     def _decode(self, points: SingleArray) -> FloatArray:
-        """Embedded rows as standardised features; networks are averaged."""
+        """Return embedded rows as standardised features. The results of the networks are averaged."""
         parts = np.split(points, len(self.networks), axis=1)
         decoded = [
             decode_rows(network, torch.from_numpy(np.ascontiguousarray(part)), self.device).flatten(1).numpy()
@@ -77,7 +77,7 @@ class Embedder:
         return mean
 
     def blocks(self, rows: Any, first: int, last: int) -> Iterator[SingleArray]:
-        """The embedding of some rows as it comes."""
+        """Yield the embedding of the rows from `first` to `last`, block by block."""
         at_a_time = max(1, ENTRIES_AT_A_TIME // max(1, rows.shape[1]))
         for start in range(first, last, at_a_time):
             part = rows[start : min(start + at_a_time, last)]

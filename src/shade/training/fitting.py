@@ -1,4 +1,4 @@
-"""From rows to trained networks: the kind of training that memory, device and processes allow."""
+"""From rows to trained networks: choose the kind of training that memory, device and processes allow."""
 
 from __future__ import annotations
 
@@ -33,30 +33,30 @@ from shade.training.resume import open_checkpoints
 from shade.training.settling import settle
 from shade.training.stream_trainer import StreamedRows, StreamTrainer
 
-STEPS = 4_000  # of all networks together; more gain nothing once the embedding settles (docs/experiments.md)
+STEPS = 4_000  # of all networks together; more steps do not help once the embedding settles (docs/experiments.md)
 MOST_EPOCHS = 50
-# Work for a tree of all data, in columns times pairs of rows, that is still done: a few minutes.
+# A tree of all data is built up to this number of columns times pairs of rows: a few minutes.
 MOST_PAIRED_ENTRIES = {"cpu": 4e12, "cuda": 1e15}
 MANY_ROWS = 10_000  # beyond, the tree of an embedding of four networks would take longer than training
-MOST_BATCH_ROWS_ON_CUDA = 4096  # a row of a batch's matrix is held by one program of a kernel
+MOST_BATCH_ROWS_ON_CUDA = 4096  # one program of a kernel holds a row of a batch's distance matrix
 
 
 def count_networks(wanted: int | None, n_rows: int) -> int:
-    """How many networks are trained: as many as asked for, or four, and two for many rows."""
+    """Return the number of networks to train: the given number or, by default, four, and two if there are many rows."""
     return wanted or (4 if n_rows <= MANY_ROWS else 2)
 
 
 def count_epochs(wanted: int | None, n_rows: int, batch_size: int, n_networks: int) -> int:
-    """How many passes over the data a network makes: as many as asked for, or those of a fixed number of steps."""
+    """Return the number of epochs per network: the given number or, by default, that of a fixed number of steps."""
     return wanted or min(MOST_EPOCHS, max(1, round(STEPS / n_networks * batch_size / n_rows)))
 
 
 @dataclass(frozen=True)
 class TrainingJob:
-    """What is trained, and how; `standardize` makes standardised samples of rows, once it is known how."""
+    """What is trained, and how. `standardize` turns rows into standardised samples once its values are known."""
 
     network: Sequence[int] | str | nn.Module
-    sample_shape: tuple[int, ...]  # as the network sees it
+    sample_shape: tuple[int, ...]  # as the network takes it
     embedding_size: int
     n_networks: int
     settings: TrainSettings
@@ -68,14 +68,14 @@ class TrainingJob:
 
     @property
     def mean_edge(self) -> bool:
-        """Whether dc-distances are in multiples of the mean edge of their tree."""
+        """Whether dc-distances are divided by the mean edge length of their tree."""
         return self.density_unit == "mean_edge"
 
 
 def plan_training(
     rows: Any, memory: str | int | None, device: torch.device, *, tree: str, job: TrainingJob
 ) -> tuple[FitPlan, str]:
-    """How the rows come to training, and which tree it follows: "batch" or "complete"."""
+    """Return how rows are passed to training, and which tree gives the targets: "batch" or "complete"."""
     batch_size = job.settings.batch_size
     check_count(job.ranks, len(rows), batch_size, job.settings.smallest_batch)
     networks = training_bytes(job, batch_size, job.n_jobs if device.type == "cpu" else 1)
@@ -99,8 +99,8 @@ def begin_training(
     epochs: int | None,
     ranks: Ranks = ALONE,
 ) -> tuple[int, Checkpoints | None]:
-    """The seed, and the checkpoints if any are wanted; where training goes on from one, the seed is its."""
-    drawn = draw_seed(random_state)  # by all ranks, so that their generators stay alike
+    """Return the seed, and the checkpoints if any are wanted. A resumed training uses the seed of its checkpoint."""
+    drawn = draw_seed(random_state)  # every rank draws, so that their generators stay in the same state
     seed = ranks.from_first(lambda: drawn)
     if checkpoint is None and not resume:
         return seed, None
@@ -110,7 +110,7 @@ def begin_training(
 
 
 def with_number_format(job: TrainingJob, checkpoints: Checkpoints | None, device: torch.device) -> TrainingJob:
-    """The same job in the number format of the checkpoint that training goes on from, if there is one."""
+    """Return the job with the number format of the checkpoint that training resumes from, if there is one."""
     if checkpoints is None:
         return job
     number_format = checkpoints.identity["parameters"]["number_format"]
@@ -133,12 +133,12 @@ def train(
     seed: int,
     checkpoints: Checkpoints | None,
 ) -> list[TrainResult]:
-    """Train the networks on samples in memory, or on rows that are streamed where there are none.
+    """Train the networks on samples in memory or, if `samples` is None, on rows that are streamed.
 
-    Targets come from the tree, or from trees of the batches if it is None. Where the neighbours of each row are given,
-    the embedding settles on them in the end.
+    The targets come from the tree or, if `tree` is None, from a tree per batch. If the neighbours of each row are
+    given, settling is the last part of training.
     """
-    # Streams and graphs are of the current device, which need not be the one that was asked for.
+    # CUDA streams and graphs belong to the current device, which may differ from the given one.
     with torch.cuda.device(device) if device.type == "cuda" else nullcontext():
         if samples is None:
             make = make_stream_trainer(job, rows, plan, device)
@@ -148,13 +148,13 @@ def train(
 
 
 def tree_is_bearable(shape: tuple[int, ...], device: torch.device) -> bool:
-    """Whether the tree of all data takes a few minutes at most."""
+    """Return whether building the tree of all data takes at most a few minutes."""
     most = MOST_PAIRED_ENTRIES["cuda" if device.type == "cuda" else "cpu"]
     return float(shape[0]) ** 2 * shape[1] <= most or choose_algorithm(*shape) == "kd_tree"
 
 
 def check_count(ranks: Ranks, n_rows: int, batch_size: int, min_samples: int) -> None:
-    """Refuse more processes than there are batches, as each finds by itself: some would have nothing to train on."""
+    """Raise an error if there are more processes than batches, since some would have none. Each process checks this."""
     batches = len(batch_starts(n_rows, batch_size, min_samples))
     if ranks.count > batches:
         raise TrainingError(
@@ -167,7 +167,7 @@ def check_count(ranks: Ranks, n_rows: int, batch_size: int, min_samples: int) ->
 def make_trainer(
     job: TrainingJob, samples: SingleArray, tree: DCTree | None, device: torch.device
 ) -> Callable[..., Trainer]:
-    """Training with all rows in memory, on targets from the tree, or from a tree of each batch if it is None."""
+    """Return a maker of trainers with all rows in memory. Targets come from the tree or, if None, a tree per batch."""
     mean_edge, settings = job.mean_edge, job.settings
     on_device = torch.from_numpy(samples).reshape(len(samples), *job.sample_shape).to(device)
     if device.type == "cuda" and settings.batch_size <= MOST_BATCH_ROWS_ON_CUDA and job.ranks.count == 1:
@@ -187,7 +187,7 @@ def make_trainer(
 
 
 def make_stream_trainer(job: TrainingJob, rows: Any, plan: FitPlan, device: torch.device) -> Callable[..., Trainer]:
-    """Training on windows of rows that are read as they are needed, on a tree of each batch."""
+    """Return a maker of trainers that read rows in windows when they need them. Targets come from a tree per batch."""
     streamed = StreamedRows(
         lambda start, stop: job.standardize(rows[start:stop]),
         plan.boundaries,  # type: ignore[arg-type] # a plan to stream has both
@@ -205,9 +205,9 @@ def train_networks(
     seed: int,
     checkpoints: Checkpoints | None,
 ) -> list[TrainResult]:
-    """Train each network of the ensemble from its own seed, side by side where cores and callbacks allow it.
+    """Train each network of the ensemble from its own seed, side by side if cores and callbacks allow it.
 
-    A network trains on one thread in either case, so that its weights are the same.
+    A network always trains on one thread, so its weights do not depend on that.
     """
     callbacks = list(job.callbacks) if job.ranks.first else []
     seeds = spawn_seeds(seed, job.n_networks)
@@ -234,7 +234,8 @@ def train_networks(
             result.history[:] = [{"network": member, **record} for record in result.history]
         return result
 
-    # A module of the user's may draw from torch's only generator, and samples elsewhere have a device of their own.
+    # A user's module may draw from torch's global generator, of which there is one. On another device than the CPU, the
+    # networks would share the device.
     together = (
         getattr(make, "func", None) is Trainer
         and make.keywords["samples"].device.type == "cpu"  # type: ignore[attr-defined]

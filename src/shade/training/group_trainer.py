@@ -1,7 +1,7 @@
 """Training in which a step takes several batches, shared among the ranks of a process group.
 
-Each batch has its own tree and its own pairs, on one rank; the gradients are averaged over the rows of all batches of
-the step. So the same steps come out, but for rounding, however many ranks share the batches.
+Each batch is on one rank, with its own tree and pairs. The gradients are averaged over the rows of all batches of the
+step. So the steps do not depend on how many ranks share the batches, except for rounding.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from shade.training.trainer import Trainer
 
 @dataclass(frozen=True)
 class Step:
-    """The batches of a step that are this rank's, and the rows of all its batches."""
+    """The batches of a step that belong to this rank, and the number of rows in all its batches."""
 
     own: list[Batch]
     n_rows: int
@@ -29,7 +29,7 @@ class Step:
 
 @dataclass
 class GroupTrainer(Trainer):
-    """The same training as `Trainer`, with several batches a step: as many as there are ranks, if not told."""
+    """The same training as `Trainer`, with several batches per step: by default, one for each rank."""
 
     batches_per_step: int = 0
     ranks: Ranks = ALONE
@@ -40,20 +40,20 @@ class GroupTrainer(Trainer):
         self.ranks.copy_from_first([*self.network.state_dict().values()])
 
     def open_stream(self) -> Generator[Step, None, None]:
-        """Steps with this rank's batches."""
+        """Yield steps with this rank's batches."""
         return compute_ahead(self._prepare_step, chain.from_iterable(self._epochs()))
 
     def draw_epoch(self, done: int) -> list[Any]:
-        """The batches of each step of an epoch, less those already trained on."""
+        """Return the batches of each step of an epoch, without the batches already trained on."""
         batches = super().draw_epoch(done)
         return [
             batches[start : start + self.batches_per_step] for start in range(0, len(batches), self.batches_per_step)
         ]
 
     def train_next(self) -> tuple[torch.Tensor, int]:
-        """One step of the optimizer on the mean over the rows of several batches, wherever they are."""
+        """Take one step of the optimizer on the mean over the rows of several batches, on all ranks."""
         step: Step = next(self._stream)
-        if self.batches_per_step == self.ranks.count == 1:  # nothing to take a mean over
+        if self.batches_per_step == self.ranks.count == 1:  # there is no mean to take
             return self.train_step(step.own[0]) * step.n_rows, step.n_rows
         for parameter in self.network.parameters():
             parameter.grad = torch.zeros_like(parameter)
@@ -71,7 +71,7 @@ class GroupTrainer(Trainer):
         return sums, step.n_rows
 
     def agree(self, stop: bool) -> bool:
-        """What the callbacks of rank 0 wish; the other ranks have none."""
+        """Return what the callbacks of rank 0 decided. The other ranks have no callbacks."""
         wish = torch.tensor([int(stop)], device=self.samples.device)
         self.ranks.copy_from_first([wish])
         return bool(wish.item())

@@ -1,9 +1,9 @@
-"""A training step of a fully connected autoencoder in bfloat16, written out.
+"""A training step of a fully connected autoencoder in bfloat16, without autograd.
 
-Under autograd and autocast every step converts all weights to bfloat16 and all gradients back, makes new memory for
-each intermediate result, and goes through hundreds of calls; that took more time than the matrix products. Here the
-same losses, gradients and steps of Adam come from the products and a few compiled passes between them, in memory that
-is kept. Each weight has a copy in bfloat16, which Adam writes with it.
+With autograd and autocast, every step converts all weights to bfloat16 and all gradients back, allocates memory for
+each intermediate result, and makes hundreds of calls. That took more time than the matrix products. This module
+computes the same losses, gradients and Adam steps with matrix products, a few compiled loops between them, and memory
+that is reused. Each weight has a copy in bfloat16, and Adam updates the weight and the copy together.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ from shade.training.losses import density_gradient
 if TYPE_CHECKING:
     from shade.training.trainer import TrainSettings
 
-TILE = 32  # products whose sizes are no multiple of it take up to twice as long
+TILE = 32  # matrix products take up to twice as long if their sizes are no multiple of it
 
 
 def choose_linear_step(
     network: nn.Module, optimizer: torch.optim.Optimizer, settings: TrainSettings
 ) -> LinearStep | None:
-    """The step of a network that is trained in bfloat16, or None for one that autograd has to train."""
+    """Return the step for a network that is trained in bfloat16, or None if autograd has to train the network."""
     autoencoder = network.network if isinstance(network, EncoderOnly) else network
     if settings.precision != "bfloat16" or not isinstance(autoencoder, FeedForwardAutoencoder):
         return None
     encoder = [layer for layer in autoencoder.encoder if isinstance(layer, nn.Linear)]
     decoder = [layer for layer in autoencoder.decoder if isinstance(layer, nn.Linear)]
-    if len(encoder) == 1:  # without hidden layers, all are next to the embedding
+    if len(encoder) == 1:  # without hidden layers, every layer is next to the embedding
         return None
     return LinearStep(encoder, decoder if network is autoencoder else [], optimizer, settings)
 
 
 class LinearStep:
-    """Trains linear layers with LeakyReLU between them: those of an encoder, and those of a decoder if there is one."""
+    """Trains linear layers with LeakyReLU between them: those of an encoder and, if there is one, of a decoder."""
 
     def __init__(
         self,
@@ -52,12 +52,12 @@ class LinearStep:
         settings: TrainSettings,
     ) -> None:
         self.settings = settings
-        self.embedding = len(encoder)  # its place among the results; the samples are at 0
+        self.embedding = len(encoder)  # index of the embedding among the results; the samples are at index 0
         layers = [*encoder, *decoder]
         self.sizes = [_whole_tiles(encoder[0].in_features), *(layer.out_features for layer in layers)]
         if decoder:
             self.sizes[-1] = _whole_tiles(self.sizes[-1])
-        # The layers on both sides of the embedding are in float32: `precision` says why, and they are small.
+        # The layers on both sides of the embedding are in float32: `precision` gives the reason. They are small.
         exact = (self.embedding - 1, self.embedding)
         self.layers = [
             _Layer(layer, optimizer, None if place in exact else (after, before))
@@ -68,7 +68,7 @@ class LinearStep:
     def __call__(
         self, samples: torch.Tensor, rows: torch.Tensor, steps: torch.Tensor | None, outputs: torch.Tensor | None
     ) -> torch.Tensor:
-        """Train on some rows; returns both losses. The arguments are those of `Trainer` and `Batch`."""
+        """Train on some rows and return both losses. The arguments are those of `Trainer` and `Batch`."""
         results = self._results_of(len(rows))
         kernels.take_rows(samples.numpy(), rows.numpy(), results[0].values_array)
         for place, (x, y) in enumerate(pairwise(results)):
@@ -91,7 +91,7 @@ class LinearStep:
         return torch.tensor([reconstruction, density], dtype=torch.float32)
 
     def _compare(self, result: _Result, wanted: torch.Tensor, rows: torch.Tensor) -> float:
-        """Reconstruction loss; its gradient becomes that of the result."""
+        """Return the reconstruction loss, and write its gradient to the result."""
         count = len(rows) * (wanted.shape[1] if self.settings.reconstruction == "mean" else 1)
         scale = 2.0 * self.settings.reconstruction_weight / count
         if len(self.layers) == self.embedding:
@@ -104,7 +104,7 @@ class LinearStep:
         return cast(float, kernels.compare_rows(*arrays, np.float32(scale), *gradients)) / count
 
     def _follow_density(self, embedding: _Result, steps: torch.Tensor | None) -> float:
-        """Density loss, if there is one; its gradient is added to that of the embedding."""
+        """Return the density loss, or 0 if there is none, and add its gradient to that of the embedding."""
         if steps is None:
             return 0.0
         loss, gradient = density_gradient(embedding.values[: len(steps)], steps, self.settings.distance)
@@ -112,7 +112,7 @@ class LinearStep:
         return loss
 
     def _results_of(self, n_rows: int) -> list[_Result]:
-        """Memory for a batch of samples and for what the layers make of them."""
+        """Return the memory for a batch of this size and for the outputs of all layers."""
         if n_rows not in self._results:
             self._results[n_rows] = [
                 _Result(n_rows, size, torch.float32 if place == self.embedding else torch.bfloat16)
@@ -122,9 +122,9 @@ class LinearStep:
 
 
 class _Result:
-    """Values of a batch and their gradient, and arrays of the same memory without the rows that fill up the last tile.
+    """Values of a batch and their gradient, padded with rows to a whole number of tiles.
 
-    The gradient of these rows is always 0.
+    The gradient of the padding is always 0. The arrays use the same memory, without the padding.
     """
 
     def __init__(self, n_rows: int, size: int, dtype: torch.dtype) -> None:
@@ -133,10 +133,10 @@ class _Result:
 
 
 class _Layer:
-    """Weights, gradients and what Adam keeps of them.
+    """Weights, their gradients, and the state of Adam for them.
 
-    The copy of the weights in bfloat16 can have a larger shape, filled up with zeros; without one, products are in
-    float32. The bias and its gradient are in float32 in any case.
+    The copy of the weights in bfloat16 may be padded with zeros to a larger shape. If there is no copy, products are
+    computed in float32. The bias and its gradient are always in float32.
     """
 
     def __init__(self, linear: nn.Linear, optimizer: torch.optim.Optimizer, shape: tuple[int, int] | None) -> None:
@@ -156,11 +156,11 @@ class _Layer:
         ]
 
     def multiply(self, x: _Result, y: _Result) -> None:
-        """The values of y, without bias."""
+        """Compute the values of y, without bias."""
         self._product(x.values, self.weight.t(), y.values)
 
     def step(self, x: _Result, y: _Result, *, inner: bool, rate: float) -> None:
-        """From the gradient of y to that of x, if x is inside of the network, and a step of Adam."""
+        """Compute the gradient of x from that of y, if x is inside of the network, and take a step of Adam."""
         if inner:
             self._product(y.gradient, self.weight, x.gradient)
         self._product(y.gradient.t(), x.values, self.gradient)
@@ -177,7 +177,7 @@ class _Layer:
 def _adam_arguments(
     optimizer: torch.optim.Optimizer, parameter: torch.Tensor, gradient: AnyArray, copy: AnyArray
 ) -> list[AnyArray]:
-    """A weight, its gradient, and what the optimizer keeps of it, where checkpoints look for it."""
+    """Return a weight, its gradient, and its optimizer state, which is stored where checkpoints look for it."""
     state = optimizer.state[parameter]
     if not state:
         zeros = {name: torch.zeros_like(parameter).detach() for name in ("exp_avg", "exp_avg_sq")}
@@ -189,7 +189,7 @@ def _adam_arguments(
 
 
 def _as_array(tensor: torch.Tensor) -> AnyArray:
-    """The memory of a tensor as an array; NumPy has no bfloat16, so its bits come as int16."""
+    """Return an array that shares the memory of a tensor. NumPy has no bfloat16, so its bits are returned as int16."""
     return tensor.numpy() if tensor.dtype == torch.float32 else tensor.view(torch.int16).numpy()
 
 

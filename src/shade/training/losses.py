@@ -1,6 +1,6 @@
 """The two losses.
 
-A batch comes in the order of its tree, with the dc-distance of each row to the one before it: its steps. The
+The rows of a batch are in the order of its tree. The dc-distance of each row to the one before it is called a step. The
 dc-distance of two rows is the largest step between them.
 """
 
@@ -14,20 +14,20 @@ from shade._kernels.density_loss import loss_and_gradient
 
 
 def reconstruction_loss(x: torch.Tensor, reconstruction: torch.Tensor, reduction: str) -> torch.Tensor:
-    """Squared error, averaged over the samples and over the features averaged ("mean") or summed ("sum")."""
+    """Return the squared error, averaged over samples, and over features averaged ("mean") or summed ("sum")."""
     loss = torch.nn.functional.mse_loss(reconstruction, x)
     return loss if reduction == "mean" else loss * (x.numel() // max(1, len(x)))
 
 
 def density_loss(z: torch.Tensor, steps: torch.Tensor, distance: str) -> torch.Tensor:
-    """Mean over all ordered pairs of (d_dc − e)², e being the squared or the plain Euclidean distance."""
+    """Return the mean of (d_dc − e)² over all ordered pairs, where e is the squared or the plain Euclidean distance."""
     if z.device.type == "cpu":
         return cast(torch.Tensor, _FusedDensityLoss.apply(z, steps, distance))  # type: ignore[no-untyped-call]
     return pairwise_density_loss(z, expand_steps(steps), distance)
 
 
 def density_gradient(z: torch.Tensor, steps: torch.Tensor, distance: str) -> tuple[float, torch.Tensor]:
-    """The loss and its gradient on a CPU, by a compiled kernel that goes over the pairs once."""
+    """Return the loss and its gradient on a CPU, from a compiled kernel that visits each pair once."""
     columns = z.T.contiguous()
     gradient = torch.zeros_like(columns)
     loss = loss_and_gradient(columns.numpy(), steps.numpy(), distance == "sqeuclidean", gradient.numpy())
@@ -35,20 +35,20 @@ def density_gradient(z: torch.Tensor, steps: torch.Tensor, distance: str) -> tup
 
 
 def pairwise_density_loss(z: torch.Tensor, targets: torch.Tensor, distance: str) -> torch.Tensor:
-    """The same loss from a matrix of dc-distances, in plain torch for any device."""
+    """Return the same loss from a matrix of dc-distances, in plain torch for any device."""
     norms = z.square().sum(1)
     squared = torch.addmm(norms[:, None] + norms[None, :], z, z.T, alpha=-2.0)
     if distance == "euclidean":
-        squared = squared.clamp_min(1e-12).sqrt()  # the square root has no slope at zero
+        squared = squared.clamp_min(1e-12).sqrt()  # the square root has an infinite slope at zero
     return torch.nn.functional.mse_loss(squared, targets)
 
 
 def expand_steps(steps: torch.Tensor) -> torch.Tensor:
-    """Matrix of dc-distances of a batch from its steps, in plain torch for any device."""
+    """Return the matrix of dc-distances of a batch from its steps, in plain torch for any device."""
     rows = torch.arange(len(steps), device=steps.device)
     below = rows[:, None] > rows[None, :]
     lower = torch.where(below, steps[:, None], 0.0)
-    reach = 1  # a running maximum by doubling: not every device has one of its own
+    reach = 1  # a running maximum by doubling, since not every device has a function for it
     while reach < len(steps):
         lower = torch.cat([lower[:reach], torch.maximum(lower[reach:], lower[:-reach])])
         reach *= 2

@@ -1,4 +1,4 @@
-"""torch's Adam without its provisions for torch.compile, whose modules take seconds to import at the first step."""
+"""torch's Adam without its support for torch.compile, which imports modules for seconds at the first step."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ _zero_grad = inspect.unwrap(torch.optim.Adam.zero_grad)
 
 
 class EagerAdam(torch.optim.Adam):
-    """The same steps, to the last bit."""
+    """Adam with exactly the same steps, bit by bit."""
 
     def step(self, closure: Any = None) -> Any:
-        """Step on the gradients there are."""
+        """Take a step with the current gradients."""
         with torch.no_grad():
             return _step(self, closure)
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
-        """Called with the parameters by the constructor."""
+        """Add parameters; the constructor calls this."""
         _add_param_group(self, param_group)
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forget the gradients."""
+        """Remove the gradients."""
         _zero_grad(self, set_to_none)

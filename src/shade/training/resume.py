@@ -1,4 +1,4 @@
-"""Beginning a training with checkpoints, or going on from one of the same training."""
+"""Start a training with checkpoints, or resume one from a checkpoint."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from shade._base.ranks import ALONE, Ranks
 from shade._base.validation import Real, Whole, check_parameter
 from shade.training.checkpoints import Checkpoint, Checkpoints, read_checkpoint
 
-# What may change when training goes on: how it runs, how long, and what is made of the embedding after.
+# These may differ when training resumes: how it runs, for how long, and what happens with the embedding afterwards.
 FREE = frozenset(
     (
         "background_noise", "between_noise", "callbacks", "device", "epochs", "min_cluster_size", "n_jobs",
@@ -33,10 +33,10 @@ def open_checkpoints(
     identity: Mapping[str, Any],
     ranks: Ranks = ALONE,
 ) -> Checkpoints:
-    """The checkpoints that the arguments of `fit` ask for; one of `checkpoint` and `resume` is given.
+    """Return the checkpoints that the arguments of `fit` describe; `checkpoint` or `resume` must be given.
 
-    `identity` says what the training is of: its "parameters", "data" and "seed". With `resume`, the seed is the one of
-    the checkpoint.
+    `identity` describes the training: its "parameters", "data" and "seed". With `resume`, the seed comes from the
+    checkpoint.
     """
     wanted = json.loads(json.dumps(identity, default=_plain))
     if resume is True and checkpoint is None:
@@ -57,14 +57,14 @@ def open_checkpoints(
 
 
 def check_intervals(minutes: object, epochs: object) -> None:
-    """Check how often a checkpoint is wanted."""
+    """Check the interval between checkpoints."""
     if minutes is not None:
         check_parameter("checkpoint_minutes", minutes, Real(0.0), "fit")
     check_parameter("checkpoint_epochs", epochs, Whole(1, optional=True), "fit")
 
 
 def _check_same(path: Path, found: Checkpoint, wanted: Mapping[str, Any]) -> None:
-    """Refuse to go on with other data or parameters: the result would be of neither."""
+    """Raise an error if the data or parameters differ: the result would belong to neither training."""
     remedy = "Give the same, or start anew without 'resume'."
     before, now = found.identity["data"], wanted["data"]
     if before["shape"] != now["shape"]:
@@ -95,7 +95,7 @@ def _check_same(path: Path, found: Checkpoint, wanted: Mapping[str, Any]) -> Non
 
 
 def _plain(value: Any) -> Any:
-    """Parameters as JSON can hold them; a module is known by its architecture."""
+    """Convert a parameter for JSON. A module is identified by its architecture."""
     if isinstance(value, np.generic):
         return value.item()
     return str(value) if isinstance(value, nn.Module) else None

@@ -1,8 +1,8 @@
-"""Settling: a trained network learns to embed each row where its neighbours are, on average.
+"""Settling: a trained network learns to embed each row at the mean of its nearest neighbours.
 
-A network embeds every row by itself, so that noise in a row becomes noise in its point, which fills the valleys between
-clusters. The mean over the neighbours of a row has less noise. A network that has learned these means needs no
-neighbours to embed new rows.
+A network embeds each row without the other rows. Noise in a row therefore becomes noise in its point, and such points
+fill the sparse regions between clusters. The mean over the neighbours of a row has less noise. A network that has
+learned these means needs no neighbours to embed new rows.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from shade.training.autoencoders import EncoderOnly
 from shade.training.inference import encode_rows
 from shade.training.trainer import Trainer, TrainSettings
 
-NEIGHBOURS = 10  # of a row, over which means are taken
-ROUNDS = 2  # of taking means: the second also takes in the neighbours of neighbours
-SHARE_OF_EPOCHS = 5  # one epoch of settling for so many of training
+NEIGHBOURS = 10  # per row, over which the mean is taken
+ROUNDS = 2  # how often means are taken: the second round includes the neighbours of neighbours
+SHARE_OF_EPOCHS = 5  # epochs of training per epoch of settling
 ROWS_AT_A_TIME = 1 << 16
 
 
@@ -35,24 +35,24 @@ def settle(
     random: np.random.Generator,
     interruption: Event,
 ) -> None:
-    """Train the encoder of a network on the means of its own embedding over neighbours.
+    """Train the encoder of a network on the means of its own embedding over the neighbours of each row.
 
     Parameters
     ----------
     make : callable
-        Makes the trainer, as for training itself.
+        Builds the trainer, as for the training before.
     network : torch module
-        Trained; its encoder changes.
+        The network to train; its encoder changes.
     samples : tensor
-        The rows, on the device of training.
+        The rows, on the device where training runs.
     neighbours : ndarray of int of shape (n_samples, n_neighbours)
         Each row and its neighbours.
     settings : TrainSettings
-        Those of training.
+        The settings of the training before.
     random : Generator
         Shuffles the batches.
     interruption : Event
-        As in `Trainer`.
+        See `Trainer`.
     """
     settled: SingleArray = encode_rows(network, samples, samples.device).numpy()
     for _ in range(ROUNDS):
@@ -74,7 +74,7 @@ def settle(
 
 
 def mean_over_neighbours(points: SingleArray, neighbours: AnyArray) -> SingleArray:
-    """The mean point over each row and its neighbours."""
+    """Return for each row the mean over the row and its neighbours."""
     means = np.empty_like(points)
     for start in range(0, len(points), ROWS_AT_A_TIME):
         part = slice(start, start + ROWS_AT_A_TIME)

@@ -1,4 +1,4 @@
-"""Training on data that is read as it is needed: blocks of rows in random order, a window of them at a time."""
+"""Training on data that is read when it is needed: blocks of rows in random order, one window of them at a time."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ WINDOWS_HELD = 3  # one in use, one ready, one being read
 
 @dataclass(frozen=True)
 class Window:
-    """Blocks of rows that are read together, and batches of positions among their rows."""
+    """Blocks of rows that are read together, and batches as positions among these rows."""
 
     blocks: list[tuple[int, int]]
     batches: list[IntArray]
 
     @property
     def n_rows(self) -> int:
-        """Rows of the blocks."""
+        """Number of rows in the blocks."""
         return sum(stop - start for start, stop in self.blocks)
 
 
 @dataclass(frozen=True)
 class StreamedRows:
-    """Standardised rows to be read, where blocks of them begin and end, and how many rows a window holds at most."""
+    """Standardised rows to read, the boundaries of their blocks, and the largest number of rows in a window."""
 
     read: Callable[[int, int], SingleArray]
     boundaries: IntArray
@@ -44,11 +44,11 @@ class StreamedRows:
         return int(self.boundaries[-1])
 
     def shuffle(self, settings: TrainSettings, random: np.random.Generator) -> list[Window]:
-        """The windows of an epoch."""
+        """Return the windows of an epoch."""
         return shuffle_windows(self.boundaries, self.window_rows, settings.batch_size, settings.smallest_batch, random)
 
     def read_window(self, window: Window) -> SingleArray:
-        """The rows of a window, one block after the other."""
+        """Return the rows of a window, one block after the other."""
         parts = (self.read(*block) for block in window.blocks)
         first = next(parts)
         values = np.empty((window.n_rows, first.shape[1]), np.float32)
@@ -59,7 +59,7 @@ class StreamedRows:
         return values
 
     def prepare(self, values: SingleArray, positions: IntArray, settings: TrainSettings, like: torch.Tensor) -> Batch:
-        """A batch of a window with its targets, where `like` is and of the shape of its samples."""
+        """Return a batch of a window with its targets, on the device of `like` and with the shape of its samples."""
         steps = None
         if settings.density_weight > 0:
             positions, found = self.make_targets(values)(positions)
@@ -71,7 +71,7 @@ class StreamedRows:
 def shuffle_windows(
     boundaries: IntArray, window_rows: int, batch_size: int, smallest: int, random: np.random.Generator
 ) -> list[Window]:
-    """Put blocks into windows at random, and the rows of each window into batches at random."""
+    """Distribute the blocks to windows at random, then the rows of each window to batches at random."""
     groups: list[list[int]] = []
     room = 0
     sizes = np.diff(boundaries)
@@ -93,7 +93,7 @@ def shuffle_windows(
 
 @dataclass(frozen=True)
 class Round:
-    """Windows that the ranks train on side by side: this rank's, if any, and the rows of all batches of each step."""
+    """Windows that ranks train on side by side: this rank's, if any, and for each step the rows of all batches."""
 
     window: Window | None
     rows_of_steps: list[int]
@@ -101,21 +101,21 @@ class Round:
 
 @dataclass
 class StreamTrainer(GroupTrainer):
-    """The same training for rows that are read as they are needed: each rank reads its share of the windows.
+    """The same training for rows that are read when they are needed. Each rank reads its share of the windows.
 
-    A step takes a batch of each window that is under way. `samples` holds no rows; it says where training takes place,
-    and the shape of a sample.
+    A step takes one batch from each open window. `samples` holds no rows: it only gives the device and the shape of a
+    sample.
     """
 
     rows: StreamedRows = field(kw_only=True)
 
     @property
     def n_samples(self) -> int:
-        """Rows of an epoch."""
+        """Number of rows per epoch."""
         return len(self.rows)
 
     def draw_epoch(self, done: int) -> list[Round]:
-        """The rounds of an epoch, less the steps already taken: windows that are done are not read again."""
+        """Return the rounds of an epoch without the steps already taken. Finished windows are not read again."""
         windows = self.rows.shuffle(self.settings, self.random)
         rank, world = self.ranks.rank, self.ranks.count
         rounds = []
@@ -132,7 +132,7 @@ class StreamTrainer(GroupTrainer):
         return rounds
 
     def open_stream(self) -> Generator[Step, None, None]:
-        """Steps on windows that are read in the background, too."""
+        """Yield steps. Windows are read in the background, and so are targets computed."""
         rounds = chain.from_iterable(self._epochs())
         with closing(compute_ahead(self._read_round, rounds, ahead=1)) as read:
             items = chain.from_iterable(read)
@@ -140,7 +140,7 @@ class StreamTrainer(GroupTrainer):
                 yield from ready
 
     def _read_round(self, round: Round) -> Iterator[tuple[SingleArray | None, IntArray | None, int]]:
-        """Read this rank's window; for each step the window's rows, the positions of its batch, and rows in all."""
+        """Read this rank's window. Return per step the window's rows, positions of the batch, and rows in total."""
         values = None if round.window is None else self.rows.read_window(round.window)
         batches = [] if round.window is None else round.window.batches
         return zip_longest(repeat(values, len(round.rows_of_steps)), batches, round.rows_of_steps)

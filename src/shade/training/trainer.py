@@ -1,4 +1,4 @@
-"""Training: five short steps that can be read from top to bottom."""
+"""The training loop, in five short steps."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from shade.training.precision import products_in
 
 @dataclass(frozen=True)
 class TrainSettings:
-    """What training is told."""
+    """The settings of training."""
 
     epochs: int = 100
     batch_size: int = 500
@@ -37,12 +37,12 @@ class TrainSettings:
     density_weight: float = 1.0
     reconstruction: str = "mean"
     distance: str = "sqeuclidean"
-    precision: str = "float32"  # of matrix products: or "bfloat16"
+    precision: str = "float32"  # of matrix products; the other value is "bfloat16"
 
 
 @dataclass(frozen=True)
 class TrainResult:
-    """A trained network, and a record of each epoch."""
+    """A trained network and the record of each epoch."""
 
     network: nn.Module
     history: list[dict[str, float]]
@@ -52,9 +52,9 @@ class TrainResult:
 class Trainer:
     """Trains a network on samples that are already on the device, with targets that are computed elsewhere.
 
-    `interruption` can be set from another thread; training then ends before its next step, as if by Ctrl-C. `outputs`
-    is what the network should return for each sample, if that is not the sample itself. `ahead` is whether targets are
-    computed in the background: handing over those that are made in microseconds would take longer.
+    Another thread can set `interruption`; training then stops before its next step, as after Ctrl-C. `outputs` is what
+    the network should return for each sample, if that is not the sample itself. If `ahead` is True, a background thread
+    computes the targets. For targets that take microseconds, passing them between threads would take longer.
     """
 
     network: nn.Module
@@ -85,17 +85,17 @@ class Trainer:
                 self.restore(self.checkpoints.found)
 
     def make_optimizer(self) -> torch.optim.Optimizer:
-        """Adam, in one kernel where there is one."""
+        """Return an Adam optimizer, with one kernel per step on devices that support it."""
         fused = self.samples.device.type in ("cpu", "cuda")
         return EagerAdam(self.network.parameters(), lr=self.settings.learning_rate, fused=fused)
 
     @property
     def n_samples(self) -> int:
-        """Rows of an epoch."""
+        """Number of rows per epoch."""
         return len(self.samples)
 
     def fit(self) -> TrainResult:
-        """Run all epochs that are left, or fewer if a callback says so."""
+        """Train for all remaining epochs, or until a callback stops training."""
         progress, epochs = self.progress, self.settings.epochs
         with self.prepare(), self._checkpointing():
             try:
@@ -107,7 +107,7 @@ class Trainer:
                     progress.history.append({"epoch": len(progress.history) + 1, **self.record_epoch()})
                     self._epoch_starts.pop(len(progress.history) - 1, None)
                     wishes = [callback.on_epoch_end(progress.history[-1]) for callback in self.callbacks]
-                    progress.stopped = self.agree(any(wishes))  # every callback has seen the epoch
+                    progress.stopped = self.agree(any(wishes))  # after all callbacks were called
                     self._offer_checkpoint(epoch_ended=True)
             finally:
                 for callback in self.callbacks:
@@ -116,7 +116,7 @@ class Trainer:
 
     @contextmanager
     def prepare(self) -> Iterator[None]:
-        """Prepare what is trained on in the background for as long as training goes on."""
+        """Prepare batches in the background while training runs."""
         self._stream = self.open_stream()
         try:
             yield
@@ -124,13 +124,13 @@ class Trainer:
             self._stream.close()
 
     def open_stream(self) -> Generator[Any, None, None]:
-        """What `train_next` takes, one after the other: batches with their targets."""
-        # One stream for all epochs, so that targets are prepared across their ends.
+        """Return the items that `train_next` takes one after the other: batches with their targets."""
+        # One stream for all epochs, so that targets of the next epoch are prepared before this one ends.
         rows = chain.from_iterable(self._epochs())
         return prepare_batches(rows, self.targets, self.samples.device, ahead=self.ahead)
 
     def record_epoch(self) -> dict[str, float]:
-        """Train for an epoch, or what is left of it, and describe it."""
+        """Train for an epoch, or the rest of a resumed one, and return its record."""
         started = time.perf_counter() - self.progress.seconds
         settings = self.settings
         reconstruction, density = (self.run_epoch(started) / self.n_samples).tolist()
@@ -146,7 +146,7 @@ class Trainer:
         return {**record, "seconds": time.perf_counter() - started}
 
     def run_epoch(self, started: float) -> torch.Tensor:
-        """Train on each row that is left of the epoch; returns the sums of both losses over all its rows."""
+        """Train on the remaining rows of the epoch; return the sums of both losses over all its rows."""
         progress = self.progress
         while progress.rows < self.n_samples:
             if self.interruption.is_set():
@@ -163,16 +163,16 @@ class Trainer:
         return totals
 
     def train_next(self) -> tuple[torch.Tensor, int]:
-        """Train on what comes next; returns the sums of both losses over its rows, and their number."""
+        """Train on the next batch; return the sums of both losses over its rows, and the number of rows."""
         batch = next(self._stream)
         return self.train_step(batch) * len(batch.rows), len(batch.rows)
 
     def agree(self, stop: bool) -> bool:
-        """Whether to stop, where others are asked too."""
+        """Return whether to stop. Trainers on several ranks decide this together."""
         return stop
 
     def train_step(self, batch: Batch) -> torch.Tensor:
-        """One step of the optimizer; returns both losses."""
+        """Take one step of the optimizer; return both losses."""
         if self._linear_step is not None:
             if batch.x is None:
                 return self._linear_step(self.samples, batch.rows, batch.steps, self.outputs)
@@ -186,11 +186,11 @@ class Trainer:
 
     @cached_property
     def _linear_step(self) -> LinearStep | None:
-        """The step written out, for networks that it can train; made when weights and optimizer are complete."""
+        """The step without autograd, if it supports this network; made once weights and optimizer are complete."""
         return choose_linear_step(self.network, self.optimizer, self.settings)
 
     def compute_losses(self, batch: Batch) -> torch.Tensor:
-        """Reconstruction loss and density loss of a batch."""
+        """Return the reconstruction loss and the density loss of a batch."""
         x = self.samples[batch.rows] if batch.x is None else batch.x
         with products_in(self.settings.precision, x.device):
             z = self.network.encode(x)  # type: ignore[operator]
@@ -202,7 +202,7 @@ class Trainer:
         return torch.stack([reconstruction, density_loss(z, batch.steps, self.settings.distance)])
 
     def state(self) -> TrainState:
-        """Everything that going on from here needs."""
+        """Return everything that is needed to resume training from here."""
         optimizer = {
             f"{index}.{name}": value
             for index, values in self.optimizer.state_dict()["state"].items()
@@ -217,7 +217,7 @@ class Trainer:
         )
 
     def restore(self, state: TrainState) -> None:
-        """Stand where a state was taken; raises an error of any kind if it is not one of this training."""
+        """Restore the state of a checkpoint. Raise an error, of any type, if the state is not one of this training."""
         if state.progress.rows > self.n_samples:
             raise ValueError(f"it has trained on {state.progress.rows} rows of {self.n_samples}")
         self.progress = state.progress
@@ -238,7 +238,7 @@ class Trainer:
 
     @contextmanager
     def _checkpointing(self) -> Iterator[None]:
-        """Leave a checkpoint at the beginning, so that any moment after can be resumed, and when interrupted."""
+        """Write a checkpoint at the beginning, so that training can always be resumed, and when it is interrupted."""
         if self.checkpoints is None:
             yield
             return
@@ -253,18 +253,18 @@ class Trainer:
             self.checkpoints.offer(self.state, epoch=len(progress.history) if epoch_ended else None, last=last)
 
     def draw_epoch(self, done: int) -> list[Any]:
-        """The batches of an epoch, less those that hold the first rows, already trained on."""
+        """Return the batches of an epoch without the first ones, which hold `done` rows and are already trained on."""
         settings = self.settings
         batches = shuffle_batches(self.n_samples, settings.batch_size, settings.smallest_batch, self.random)
         return rows_after(batches, done)
 
     def _epochs(self) -> Iterator[list[Any]]:
-        """What is left of each epoch.
+        """Yield the remaining batches of each epoch.
 
-        It is drawn ahead of training, so the generator is remembered as it was before each epoch.
+        Epochs are drawn ahead of training. Therefore the state of the generator before each epoch is stored.
         """
         first = len(self.progress.history)
         for epoch in range(first, self.settings.epochs):
             self._epoch_starts[epoch] = self.random.bit_generator.state
-            # The rows are those at the first epoch, for it is drawn before training goes on.
+            # For the first epoch, `progress.rows` is correct: this epoch is drawn before training continues.
             yield self.draw_epoch(self.progress.rows if epoch == first else 0)
