@@ -13,7 +13,7 @@ from shade._base.validation import check_min_samples
 from shade.clustering.assignment import Attachment, PointIndex
 from shade.clustering.background import CLEAR_GAP, find_background
 from shade.clustering.between import assign_between
-from shade.clustering.joining import choose_number, join_clusters, joining_order
+from shade.clustering.joining import choose_number, join_clusters, joining_order, variance_index
 from shade.clustering.links import follow_links, links_of, sort_links
 from shade.clustering.rule import ClusterRule
 from shade.clustering.selection import (
@@ -142,12 +142,18 @@ class Clustering:
     @cached_property
     def _number(self) -> int:
         """The given number of clusters. By default, that of the parts or, in an embedding, the one that fits best."""
-        rule, parts = self.rule, self.parts
-        if rule.n_clusters is not None:
-            return rule.n_clusters
-        if self.space == "given" or rule.selection != "information" or not self.of_branches:
-            return parts.n_clusters
-        return choose_number(parts.labels, self.joining_order, self.points, self.dimension)
+        if self.rule.n_clusters is not None:
+            return self.rule.n_clusters
+        return self.parts.n_clusters if self.variance_index is None else choose_number(self.variance_index)
+
+    @cached_property
+    def variance_index(self) -> FloatArray | None:
+        """For 2, 3, … clusters, the index by which the number is chosen in an embedding; None if it is not."""
+        found = self.automatic
+        chosen_by_it = found.space != "given" and found.rule.selection == "information" and found.of_branches
+        if not chosen_by_it or found.parts.n_clusters < 2:
+            return None
+        return variance_index(found.parts.labels, found.joining_order, found.points, found.dimension)
 
     @cached_property
     def joining_order(self) -> IntArray:
