@@ -10,7 +10,7 @@ from sklearn.metrics import calinski_harabasz_score
 from shade import SHADE, DCTreeClustering, load
 from shade.clustering import Clustering, ClusterRule, FlatClustering, cluster, find_layers
 from shade.clustering.clustering import Space
-from shade.clustering.joining import choose_number
+from shade.clustering.joining import choose_number, variance_index
 from shade.clustering.links import follow_links
 from shade.clustering.memberships import memberships_of
 from tests.clustering.test_selection import check_description
@@ -148,15 +148,20 @@ def test_the_best_number_has_the_highest_index_by_its_formula(dimension: float) 
             score = calinski_harabasz_score(rows, groups)  # B / W (n − k) / (k − 1)
             values[number] = score * (number - 1) ** (1.0 - 2.0 / max(dimension, 2.0))
             groups = np.where(groups == gone, kept, groups)
-        assert choose_number(labels, order, points, dimension) == max(values, key=lambda number: values[number])
+        index = variance_index(labels, order, points, dimension)
+        np.testing.assert_allclose(index, [values[number] for number in range(2, 10)])
+        assert choose_number(index) == max(values, key=lambda number: values[number])
+
+
+def test_of_equally_good_numbers_the_largest_is_chosen() -> None:
+    assert choose_number(np.array([1.0, 3.0, 3.0 * (1.0 - 1e-12), 2.0])) == 4
+    assert choose_number(np.array([0.5])) == 2
 
 
 def test_one_or_two_clusters_are_not_joined() -> None:
-    points = np.arange(6.0)[:, None]
-    for labels in ([0, 0, 0, 0, 0, 0], [0, 0, 0, 1, 1, -1], [-1] * 6):
-        k = max(labels) + 1
-        order = np.zeros((max(k - 1, 0), 2), np.int64)
-        assert choose_number(np.array(labels), order, points, 2.0) == max(k, 1)
+    for places, number in (((0.0,), 1), ((0.0, 10.0), 2)):
+        found = cluster(on_a_line(*places), ClusterRule(min_cluster_size=5), space="settled", n_jobs=1)
+        assert found.flat.n_clusters == found.parts.n_clusters == number
 
 
 @pytest.mark.parametrize("space", ["embedding", "settled"])

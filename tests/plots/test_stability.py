@@ -1,9 +1,11 @@
 """The curve shows the total stability of what recluster gives for each number."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
-from shade.clustering import StructureTree, select_clusters, select_n_clusters
+from shade.clustering import ClusterRule, StructureTree, cluster, select_clusters, select_n_clusters
 from shade.plots import plot_stability
 
 
@@ -30,3 +32,17 @@ def test_most_limits_the_curve_and_is_checked(structure_tree: StructureTree, ax)
     assert len(ax.lines[0].get_xdata()) == 2
     with pytest.raises(ValueError, match=r"The 'most' parameter of plot_stability must be an int in the range \[1, "):
         plot_stability(structure_tree, most=0, ax=ax)
+
+
+def test_a_model_with_joined_clusters_shows_the_index_that_chose_their_number(ax):
+    rng = np.random.default_rng(0)
+    parts = 3.0 * np.array([[x, y] for x in range(3) for y in range(2)])
+    centres = np.array([[0.0, 0.0], [18.0, 0.0], [0.0, 18.0]])[:, None] + parts
+    points = (centres[:, :, None] + 0.45 * rng.normal(size=(3, 6, 60, 2))).reshape(-1, 2)
+    found = cluster(points, ClusterRule(), space="embedding", n_jobs=1)
+    plot_stability(SimpleNamespace(clustering_=found), ax=ax)
+    numbers, scores = ax.lines[0].get_data()
+    assert numbers.tolist() == list(range(1, found.parts.n_clusters + 1))
+    np.testing.assert_array_equal(scores, np.append(0.0, found.variance_index))
+    assert ax.lines[1].get_xdata().tolist() == [found.flat.n_clusters] == [3]
+    assert ax.get_ylabel() == "Index of the variances"

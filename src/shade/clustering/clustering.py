@@ -13,7 +13,7 @@ from shade._base.validation import check_min_samples
 from shade.clustering.assignment import Attachment, PointIndex
 from shade.clustering.background import CLEAR_GAP, find_background
 from shade.clustering.between import assign_between
-from shade.clustering.joining import choose_number, join_clusters, joining_order
+from shade.clustering.joining import choose_number, join_clusters, joining_order, variance_index
 from shade.clustering.known import Known
 from shade.clustering.known_clusters import KnownClusters, constrain, number_by_labels
 from shade.clustering.links import follow_links, links_of, sort_links
@@ -87,8 +87,7 @@ class Clustering:
     @cached_property
     def structure_tree(self) -> StructureTree:
         """The candidate clusters."""
-        n_counted = int(np.sum(~self.shown.background))
-        rule = self.rule
+        n_counted, rule = int(np.sum(~self.shown.background)), self.rule
         if rule.n_clusters is not None:
             return self.automatic.structure_tree.with_branches(self.dc_tree, rule.n_clusters)
         settled = self.space == "settled"
@@ -100,18 +99,16 @@ class Clustering:
     @cached_property
     def flat(self) -> FlatClustering:
         """The clusters."""
-        return self._by_size if self.numbers is None else renumber(self._by_size, self.numbers)
-
-    @cached_property
-    def _by_size(self) -> FlatClustering:
-        """The clusters, numbered from the largest on."""
         if (agreeing := self._agreeing) is not None:
-            return agreeing.flat
-        if self._number == self.parts.n_clusters:
-            return self.parts
-        if self.joins:
-            return join_clusters(self.parts, self.joining_order, self._number, self.dc_tree)
-        return finish(self, self._choose())
+            found = agreeing.flat
+        else:
+            found = self.joined(self._number) if self.joins else finish(self, self._choose())
+        return found if self.numbers is None else renumber(found, self.numbers)
+
+    def joined(self, number: int) -> FlatClustering:
+        """Return this number of clusters, of one or more of the parts each."""
+        parts = self.parts
+        return parts if number == parts.n_clusters else join_clusters(parts, self.joining_order, number, self.dc_tree)
 
     @cached_property
     def parts(self) -> FlatClustering:
@@ -123,9 +120,8 @@ class Clustering:
     @property
     def known_labels(self) -> IntArray:
         """For each cluster the known label of its rows; −1 if none is known."""
-        if self.known is None:
-            return np.full(self.flat.n_clusters, -1)
-        return self.known.name_clusters(self.flat.labels, self.flat.n_clusters)
+        known, labels, k = self.known, self.flat.labels, self.flat.n_clusters
+        return np.full(k, -1) if known is None else known.name_clusters(labels, k)
 
     @cached_property
     def _agreeing(self) -> KnownClusters | None:
@@ -136,9 +132,7 @@ class Clustering:
         found, parts = free.flat, free.parts if free.joins else free.flat
         # If a number or a distance is given, it decides how fine the clusters are, and the labels do not.
         if rule.n_clusters is None and rule.cut_distance is None:
-            number = number_by_labels(parts.labels, self.known, free.joining_order, found.n_clusters)
-            if number != found.n_clusters:
-                found = join_clusters(parts, free.joining_order, number, self.dc_tree)
+            found = free.joined(number_by_labels(parts.labels, self.known, free.joining_order, found.n_clusters))
         return constrain(found, parts, self.known, free.structure_tree, self.dc_tree, self.points)
 
     @property
@@ -149,12 +143,18 @@ class Clustering:
     @cached_property
     def _number(self) -> int:
         """The given number of clusters. By default, that of the parts or, in an embedding, the one that fits best."""
-        rule, parts = self.rule, self.parts
-        if rule.n_clusters is not None:
-            return rule.n_clusters
-        if self.space == "given" or rule.selection != "information" or not self.of_branches:
-            return parts.n_clusters
-        return choose_number(parts.labels, self.joining_order, self.points, self.dimension)
+        if self.rule.n_clusters is not None:
+            return self.rule.n_clusters
+        return self.parts.n_clusters if self.variance_index is None else choose_number(self.variance_index)
+
+    @cached_property
+    def variance_index(self) -> FloatArray | None:
+        """For 2, 3, … clusters, the index by which the number is chosen in an embedding; None if it is not."""
+        found = self.automatic
+        chosen_by_it = found.space != "given" and found.rule.selection == "information" and found.of_branches
+        if not chosen_by_it or found.parts.n_clusters < 2:
+            return None
+        return variance_index(found.parts.labels, found.joining_order, found.points, found.dimension)
 
     @cached_property
     def joining_order(self) -> IntArray:

@@ -53,48 +53,54 @@ def joining_order(clustering: FlatClustering, links: AnyArray, tree: DCTree, flo
     return order
 
 
-def choose_number(labels: IntArray, order: IntArray, points: FloatArray, dimension: float) -> int:
-    """Return the number of joined clusters, at least two, that explains the variance of an embedding best.
+def choose_number(index: FloatArray) -> int:
+    """Return the number of clusters with the highest index, at least two; of equal ones, the largest number."""
+    return len(index) + 1 - int(np.flatnonzero(index[::-1] >= index.max() * (1.0 - condense.TIE))[0])
 
-    Squared distances in an embedding of SHADE follow dc-distances, so the variance within clusters measures how
-    density-connected they are. For k clusters of n points, B between and W within them, the index is
+
+def variance_index(labels: IntArray, order: IntArray, points: FloatArray, dimension: float) -> FloatArray:
+    """Return how well 2, 3, … joined clusters explain the variance of an embedding.
+
+    Squared distances in an embedding of SHADE follow dc-distances, so the variance within clusters says how
+    density-connected they are. For k clusters of n points, B is the variance between the clusters and W the variance
+    within them. The index is
 
         B / W · (n − k) / (k − 1)^(2 / D)
 
-    In D = 2 dimensions it is the index of Calinski and Harabasz (1974). Each further cluster reduces W, even if there
-    is no structure: cutting a cloud of D dimensions into k equal pieces leaves k^(−2 / D) of its variance. The exponent
-    corrects for that. It is at most 1.
+    In D = 2 dimensions it is the index of Calinski and Harabasz (1974). More clusters lower W even where there is no
+    structure: cutting a cloud of D dimensions into k equal pieces leaves k^(−2 / D) of its variance. The exponent takes
+    that into account. It is at most 1.
 
     Parameters
     ----------
     labels : ndarray of shape (n_samples,)
-        The clusters before any are joined; −1 is noise, which is ignored.
+        The clusters before any are joined, at least two; −1 is noise, which is left out.
     order : ndarray of shape (n_clusters - 1, 2)
-        The result of `joining_order`.
+        Made by `joining_order`.
     points : ndarray of shape (n_samples, n_columns)
     dimension : float
         Number of dimensions that the points fill.
+
+    Returns
+    -------
+    ndarray of shape (n_clusters - 1,)
     """
-    k = len(order) + 1
-    if k < 3:
-        return k
-    inside = labels >= 0
+    k, inside = len(order) + 1, labels >= 0
     own, points = labels[inside], points[inside]
     points = points - points.mean(axis=0)
     size = np.bincount(own, minlength=k).astype(np.float64)
     sums = np.stack([np.bincount(own, column, k) for column in points.T], axis=1)
-    between = np.square(sums).sum(axis=1) / size  # of each cluster
-    explained = [between.sum()]
+    of_cluster = np.square(sums).sum(axis=1) / size
+    between = [of_cluster.sum()]
     for kept, joined in order[:-1]:
         sums[kept] += sums[joined]
         size[kept] += size[joined]
-        between[kept], between[joined] = np.square(sums[kept]).sum() / size[kept], 0.0
-        explained.append(between.sum())
-    number, explained_variance = np.arange(k, 1, -1), np.array(explained)
-    left = np.maximum(np.square(points).sum() - explained_variance, np.finfo(np.float64).tiny)
-    penalty = 2.0 / max(dimension, 2.0) * np.log(number - 1.0)
-    index = np.log(explained_variance) - np.log(left) + np.log(len(points) - number) - penalty
-    return int(number[np.flatnonzero(index >= index.max() - condense.TIE)[0]])
+        of_cluster[kept], of_cluster[joined] = np.square(sums[kept]).sum() / size[kept], 0.0
+        between.append(of_cluster.sum())
+    number, explained = np.arange(2, k + 1), np.array(between[::-1])
+    within = np.maximum(np.square(points).sum() - explained, np.finfo(np.float64).tiny)
+    index: FloatArray = explained / within * (len(points) - number) / (number - 1.0) ** (2.0 / max(dimension, 2.0))
+    return index
 
 
 def _between(ends: IntArray, values: AnyArray) -> tuple[IntArray, AnyArray]:

@@ -14,9 +14,11 @@ if TYPE_CHECKING:
 
 
 def plot_stability(tree: Any, *, most: int = 30, ax: Axes | None = None) -> Axes:
-    """Draw the total stability of the best clustering with each number of clusters, and mark the highest one.
+    """Draw how well each number of clusters fits, and mark the best number.
 
-    All of them come from the same tree: `recluster(n_clusters=k)` returns the clustering of a point of the curve.
+    For a tree, this is the total stability of the best clustering with each number. For a model whose clusters were
+    joined in the embedding, it is the index of the variances by which their number was chosen.
+    `recluster(n_clusters=k)` returns the clustering of a point of the curve.
 
     Parameters
     ----------
@@ -42,12 +44,17 @@ def plot_stability(tree: Any, *, most: int = 30, ax: Axes | None = None) -> Axes
     >>> ax.get_xlabel()
     'Number of clusters'
     """
-    from shade.clustering.selection import total_stabilities  # imports numba, which other plots do not need
+    from shade.clustering.number_scores import score_numbers  # imports numba, which other plots do not need
+    from shade.clustering.selection import total_stabilities
 
     check_parameter("most", most, Whole(1), "plot_stability")
-    tree = getattr(tree, "structure_tree_", tree)
+    clustering, name = getattr(tree, "clustering_", None), "Total stability"
+    if clustering is None:
+        totals = total_stabilities(tree, min(most, int(tree.n_leaves[0])))
+    else:
+        totals = score_numbers(clustering, most)
+        name = name if clustering.variance_index is None else "Index of the variances"
     axes = choose_axes(ax, 7.0, 3.5)
-    totals = total_stabilities(tree, min(most, int(tree.n_leaves[0])))
     numbers = np.arange(1, len(totals) + 1)
     best = int(totals.argmax())
     axes.plot(numbers, totals, color="0.4", marker="o", markersize=4, linewidth=1.2)
@@ -56,7 +63,7 @@ def plot_stability(tree: Any, *, most: int = 30, ax: Axes | None = None) -> Axes
         f"{numbers[best]}", (float(numbers[best]), float(totals[best])), xytext=(0.0, 8.0),
         textcoords="offset points", ha="center", color="#d55e00",
     )  # fmt: skip
-    axes.set(xlabel="Number of clusters", ylabel="Total stability")
+    axes.set(xlabel="Number of clusters", ylabel=name)
     axes.margins(y=0.15)
     axes.set_ylim(bottom=0.0)
     axes.set_xlim(0.5, len(totals) + 0.5)

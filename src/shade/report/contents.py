@@ -17,7 +17,8 @@ from shade._base.arrays import AnyArray, FloatArray, IntArray
 from shade._base.extras import installed_versions
 from shade.clustering.clustering import Clustering, finish
 from shade.clustering.joining import join_clusters
-from shade.clustering.selection import FlatClustering, select_each_number, total_stabilities
+from shade.clustering.number_scores import score_numbers
+from shade.clustering.selection import FlatClustering, select_each_number
 from shade.clustering.structure_tree import StructureTree
 from shade.data.samples import counted
 from shade.estimators.result_warnings import explain_few_clusters, explain_noise, next_splits
@@ -188,7 +189,7 @@ def gather_contents(model: TreeClusteringMixin, samples: KnownSamples, views: Se
         "fitted": as_fitted,
         "fittedNumber": fitted_number,
         "available": available,
-        "stability": [round(float(total), 6) for total in total_stabilities(tree, most)],
+        "scores": [round(float(score), 6) for score in score_numbers(model.clustering_, most)],
         "palette": {
             "light": _hex(cluster_colours(MOST_COLOURS)),
             "dark": _hex(cluster_colours(MOST_COLOURS, dark=True)),

@@ -230,8 +230,8 @@ function describePictures() {
   element("reachability-text").textContent = `Bar chart of the distance at which each point joins the one before it; ${k} coloured valleys. They part at these distances: ${walls}.`;
   const lives = state.clusters.map((cluster, label) => `cluster ${label} from ${short(cluster.birth)} down to ${short(cluster.death)}`).slice(0, 10).join(", ");
   element("tree-text").textContent = `Icicle of candidate clusters by distance; coloured are ${lives}.`;
-  const best = data.stability.indexOf(Math.max(...data.stability)) + 1;
-  element("stability-text").textContent = `Line chart of total stability for 1 to ${data.stability.length} clusters, highest for ${best}; shown are ${k}.`;
+  const best = data.scores.indexOf(Math.max(...data.scores)) + 1;
+  element("scores-text").textContent = `Line chart of how well each number of clusters fits, for 1 to ${data.scores.length} clusters, highest for ${best}; shown are ${k}.`;
 }
 
 async function download() {

@@ -164,8 +164,8 @@ function paintTree() {
 
 function paintStability() {
   const number = state.clusters.length;
-  const known = number <= data.stability.length && number > 0;
-  models.current.data = known ? { x: [number], y: [data.stability[number - 1]] } : { x: [], y: [] };
+  const known = number <= data.scores.length && number > 0;
+  models.current.data = known ? { x: [number], y: [data.scores[number - 1]] } : { x: [], y: [] };
 }
 
 function paintTheme() {
@@ -220,7 +220,7 @@ function listenToPictures({ choose, hover, ask }) {
     const label = state.labels[Math.floor(x)];
     choose((position) => label >= 0 && state.labels[position] === label);
   });
-  models.figures.stability.on_event("tap", ({ x }) => {
+  models.figures.scores.on_event("tap", ({ x }) => {
     const number = Math.round(x);
     if (number >= 1 && number <= data.numbers.length) ask(number);
   });

@@ -87,17 +87,17 @@ def draw_structure_tree(tree: StructureTree, low: float, high: float, log: bool,
     return plot
 
 
-def draw_stability(totals: list[float]) -> figure:
-    """Draw the total stability of the best clustering with each number of clusters."""
-    numbers = np.arange(1, len(totals) + 1)
-    plot = _new_figure("stability", 230, x_range=Range1d(0.5, len(totals) + 0.5), tools=[])
-    plot.y_range.start = min(0.0, *totals) - 0.03 * np.ptp([0.0, *totals])  # so that the axis cuts no mark
-    plot.line(numbers, totals, line_width=1.5, line_color="#888888")
-    source = ColumnDataSource({"x": numbers, "y": totals}, name="totals")
-    plot.scatter("x", "y", source=source, size=7 if len(totals) <= 60 else 4, fill_color="#888888", line_color=None)
+def draw_scores(scores: list[float]) -> figure:
+    """Draw how well each number of clusters fits."""
+    numbers = np.arange(1, len(scores) + 1)
+    plot = _new_figure("scores", 230, x_range=Range1d(0.5, len(scores) + 0.5), tools=[])
+    plot.y_range.start = min(0.0, *scores) - 0.03 * np.ptp([0.0, *scores])  # so that the axis cuts no mark
+    plot.line(numbers, scores, line_width=1.5, line_color="#888888")
+    source = ColumnDataSource({"x": numbers, "y": scores})
+    plot.scatter("x", "y", source=source, size=7 if len(scores) <= 60 else 4, fill_color="#888888", line_color=None)
     current = ColumnDataSource({"x": [], "y": []}, name="current")
     plot.scatter("x", "y", source=current, size=13, fill_color="#d55e00", line_color=None)
-    plot.xaxis.axis_label, plot.yaxis.axis_label = "Number of clusters", "Total stability"
+    plot.xaxis.axis_label, plot.yaxis.axis_label = "Number of clusters", "How well it fits"
     plot.xaxis.ticker.desired_num_ticks, plot.xaxis.ticker.num_minor_ticks = 10, 0
     plot.xaxis.ticker.min_interval = 1
     plot.yaxis.formatter = NumeralTickFormatter(format="0.[0]a")
@@ -169,7 +169,7 @@ def describe_pictures(model: Any, view: View, data: dict[str, Any]) -> dict[str,
         "embedding": draw_embedding(view, model.labels_ >= 0),
         "reachability": draw_reachability(top, low, log, Range1d(**across), mapper),
         "tree": draw_structure_tree(tree, low, first_split * (1.3 if log else 1.15), log, Range1d(**across)),
-        "stability": draw_stability(data["stability"]),
+        "scores": draw_scores(data["scores"]),
     }
     history = getattr(model, "history_", None)
     if history:
