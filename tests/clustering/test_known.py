@@ -10,9 +10,7 @@ import numpy as np
 import pytest
 
 from shade.clustering import Clustering, ClusterRule, cluster
-from shade.clustering.joining import join_clusters
 from shade.clustering.known import Known
-from shade.clustering.known_clusters import number_by_labels
 from shade.clustering.memberships import memberships_of
 from tests.clustering.test_joining import groups_of_parts
 from tests.clustering.test_selection import check_description
@@ -188,27 +186,6 @@ def test_a_cluster_with_several_labels_is_divided_into_branches_and_between_them
     assert several > 30
 
 
-def test_labels_choose_how_far_clusters_are_joined() -> None:
-    labels = np.repeat(np.arange(12), 3)
-    order = np.array([[2 * pair, 2 * pair + 1] for pair in range(6)] + [[0, 2], [0, 4], [6, 8], [6, 10], [0, 6]])
-    known = Known(np.where(np.arange(36) % 3 == 0, labels // 6, -1), NONE, NONE)
-    assert [number_by_labels(labels, known, order, automatic) for automatic in (12, 2, 1)] == [2, 2, 1]
-    known = Known(np.where(np.arange(36) % 3 == 0, labels // 2, -1), NONE, NONE)
-    assert [number_by_labels(labels, known, order, automatic) for automatic in (12, 6, 1)] == [6, 6, 6]
-    known = Known(np.where(np.arange(36) % 3 == 0, labels, -1), NONE, NONE)
-    assert [number_by_labels(labels, known, order, automatic) for automatic in (12, 6, 1)] == [12, 12, 12]
-
-
-def test_a_few_labels_do_not_change_the_number() -> None:
-    labels = np.repeat(np.arange(12), 3)
-    order = np.array([[0, other] for other in range(1, 12)])
-    for given in ((5, 5), (5, 6), (5, 6, 7, 8), (5, 5, 5, 5)):
-        y = np.full(36, -1)
-        y[np.linspace(0, 33, len(given)).astype(int)] = given  # of the first and the last cluster, and others between
-        for automatic in (12, 7, 1):
-            assert number_by_labels(labels, Known(y, NONE, NONE), order, automatic) == automatic, f"{given} {automatic}"
-
-
 def test_a_handful_of_wrong_labels_changes_no_cluster_that_holds_none_of_them() -> None:
     for seed in range(20):
         points, groups = groups_of_parts(seed % 5)
@@ -234,21 +211,6 @@ def test_labels_undo_joins_in_an_embedding() -> None:
     assert np.mean(clustering.flat.labels[inside] == clustering.flat.labels[parts * 60][inside]) > 0.98
     coarser = with_known(found, y=np.where(np.arange(len(points)) % 9 == 0, groups // 2, -1))
     assert coarser.flat.n_clusters == 2
-
-
-def test_joined_clusters_are_those_of_the_chosen_number() -> None:
-    random = np.random.default_rng(0)
-    centres = np.concatenate([random.normal(size=(8, 4)), 6.0 + random.normal(size=(8, 4))]) * 8.0
-    points = (centres[:, None] + random.normal(size=(16, 25, 4))).reshape(-1, 4)
-    found = cluster(points, ClusterRule(), n_jobs=1)
-    y = np.full(400, -1)
-    y[::30] = np.arange(400)[::30] // 200
-    clustering = with_known(found, y=y)
-    assert found.flat.n_clusters > 10
-    expected = join_clusters(found.flat, found.joining_order, 2, found.dc_tree)
-    assert partition_of(clustering.flat.labels) == partition_of(expected.labels)
-    known = y >= 0
-    np.testing.assert_array_equal(clustering.known_labels[clustering.flat.labels[known]], y[known])
 
 
 def test_the_order_of_the_rows_does_not_matter() -> None:

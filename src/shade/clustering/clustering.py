@@ -15,7 +15,7 @@ from shade.clustering.background import CLEAR_GAP, find_background
 from shade.clustering.between import assign_between
 from shade.clustering.joining import choose_number, join_clusters, joining_order, variance_index
 from shade.clustering.known import Known
-from shade.clustering.known_clusters import KnownClusters, constrain, number_by_labels
+from shade.clustering.known_clusters import KnownClusters, constrain
 from shade.clustering.links import follow_links, links_of, sort_links
 from shade.clustering.numbering import renumber
 from shade.clustering.rule import ClusterRule
@@ -128,12 +128,9 @@ class Clustering:
         """The clusters that agree with what is known; None if nothing is."""
         if self.known is None:
             return None
-        free, rule = replace(self, known=None, numbers=None), self.rule
-        found, parts = free.flat, free.parts if free.joins else free.flat
-        # If a number or a distance is given, it decides how fine the clusters are, and the labels do not.
-        if rule.n_clusters is None and rule.cut_distance is None:
-            found = free.joined(number_by_labels(parts.labels, self.known, free.joining_order, found.n_clusters))
-        return constrain(found, parts, self.known, free.structure_tree, self.dc_tree, self.points)
+        free = replace(self, known=None, numbers=None)
+        parts = free.parts if free.joins else free.flat
+        return constrain(free.flat, parts, self.known, free.structure_tree, self.dc_tree, self.points)
 
     @property
     def joins(self) -> bool:

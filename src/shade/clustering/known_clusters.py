@@ -1,7 +1,6 @@
 """Clusters that agree with what is known of some rows.
 
-First the known labels decide how far parts are joined, then clusters that hold known rows of different groups are
-divided, then clusters that hold rows of one group are joined.
+Clusters that hold known rows of different groups are divided. Then clusters that hold rows of one group are joined.
 """
 
 from __future__ import annotations
@@ -9,7 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.stats import binom
 
 from shade._base.arrays import BoolArray, FloatArray, IntArray
 from shade.clustering.assignment import assign_nearest
@@ -19,7 +17,6 @@ from shade.clustering.structure_tree import StructureTree
 from shade.density.dc_tree import DCTree
 
 MOST_OTHERS = 100  # known rows that each row of pairs alone is compared with; it only limits time
-CHANCE = 0.05  # significance at which known labels may change how many parts are joined
 
 
 @dataclass(frozen=True)
@@ -28,42 +25,6 @@ class KnownClusters:
 
     flat: FlatClustering
     parts: FlatClustering
-
-
-def number_by_labels(labels: IntArray, known: Known, joining_order: IntArray, automatic: int) -> int:
-    """To how many clusters parts are to be joined, by the known labels.
-
-    Whenever two clusters that both hold known labels become one, there is a vote: for the join if the most frequent
-    known label of both is the same, otherwise against it. Of all numbers, the one with the largest majority for the
-    joins between it and the automatic number is taken. (If it is larger, joins are undone, and votes count for it that
-    are against a join.) But chance must not explain the majority (sign test); otherwise the automatic number stays.
-
-    Parameters
-    ----------
-    labels : ndarray of shape (n_samples,)
-        The parts; −1 is noise.
-    known : Known
-    joining_order : ndarray of shape (n_parts - 1, 2)
-        Made by `joining_order`.
-    automatic : int
-        The number of clusters that is found without known labels.
-    """
-    if not len(joining_order):
-        return automatic
-    rows = np.flatnonzero((known.labels >= 0) & (labels >= 0))
-    kinds = np.unique(known.labels[rows])
-    count = np.zeros((len(joining_order) + 1, len(kinds)))
-    np.add.at(count, (labels[rows], np.searchsorted(kinds, known.labels[rows])), 1.0)
-    votes = np.zeros((len(count), 2), np.int64)  # for and against
-    for step, (into, joined) in enumerate(joining_order, start=1):
-        if count[into].any() and count[joined].any():
-            votes[step, int(count[into].argmax() != count[joined].argmax())] = 1
-        count[into] += count[joined]
-    number, total = np.arange(len(count), 0, -1), votes.cumsum(axis=0)
-    total -= total[number == automatic]
-    agree, differ = np.where(number <= automatic, total.T, -total.T[::-1])
-    majority = np.where(binom.sf(agree - 1, agree + differ, 0.5) <= CHANCE, agree - differ, 0)
-    return int(number[np.lexsort((np.abs(number - automatic), -majority))[0]])
 
 
 def constrain(
