@@ -207,3 +207,12 @@ def test_a_model_knows_from_its_file_that_its_points_are_an_embedding(tmp_path: 
         assert loaded.clustering_.space == model.clustering_.space == ("settled" if model.settled_ else "embedding")
         np.testing.assert_array_equal(loaded.labels_, model.labels_)
         np.testing.assert_array_equal(loaded.predict(X), model.labels_)
+
+
+def test_clusters_of_equal_rows_have_a_finite_index() -> None:
+    labels, order = np.repeat(np.arange(4), 5), np.array([[0, 1], [0, 2], [0, 3]])
+    points = np.repeat([[0.0], [1.0], [50.0], [51.0]], 5, axis=0)
+    index = variance_index(labels, order, points, 1.0)
+    assert np.isfinite(index).all()
+    assert choose_number(index) == 4
+    assert np.isfinite(variance_index(labels, order, np.zeros((20, 1)), 1.0)).all()

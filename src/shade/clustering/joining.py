@@ -98,7 +98,8 @@ def variance_index(labels: IntArray, order: IntArray, points: FloatArray, dimens
         of_cluster[kept], of_cluster[joined] = np.square(sums[kept]).sum() / size[kept], 0.0
         between.append(of_cluster.sum())
     number, explained = np.arange(2, k + 1), np.array(between[::-1])
-    within = np.maximum(np.square(points).sum() - explained, np.finfo(np.float64).tiny)
+    total = max(float(np.square(points).sum()), np.finfo(np.float64).tiny)
+    within = np.maximum(total - explained, np.finfo(np.float64).eps * total)  # 0 if each cluster is a single place
     index: FloatArray = explained / within * (len(points) - number) / (number - 1.0) ** (2.0 / max(dimension, 2.0))
     return index
 
