@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.datasets import make_blobs
 
 import shade
 from shade import SHADE, DCTreeClustering
@@ -236,3 +237,38 @@ def test_background_stays_background_and_new_rows_of_it_are_noise(tmp_path: Path
     np.testing.assert_array_equal(model.predict(X), model.labels_)
     model.save(tmp_path / "a.shade")
     np.testing.assert_array_equal(shade.load(tmp_path / "a.shade").labels_, model.labels_)
+
+
+FAST = {"epochs": 3, "network": (32,), "n_networks": 1, "embedding_size": 3, "random_state": 0, "device": "cpu"}
+
+
+@pytest.mark.parametrize("columns", [2, 5])
+def test_a_model_that_grew_and_was_clustered_again_is_loaded(columns: int, tmp_path: Path) -> None:
+    X = make_blobs(300, centers=4, n_features=columns, random_state=0)[0]
+    model = SHADE(**FAST).fit(X[:200]).update(X[200:])
+    for other in (model, model.recluster(), model.recluster(n_clusters=2), model.recluster(between_noise=True)):
+        other.save(tmp_path / "model.shade")
+        np.testing.assert_array_equal(shade.load(tmp_path / "model.shade").labels_, other.labels_)
+
+
+def test_one_cluster_of_the_data_grows_by_a_row_far_away(tmp_path: Path) -> None:
+    X = make_blobs(300, centers=1, n_features=2, random_state=0)[0]
+    model = SHADE(**FAST).fit(X[:250])
+    before = model.clustering_.shown.strongest_split
+    model.update(np.vstack([X[250:], X[:2] + 50.0]))
+    assert model.n_clusters_ == 1
+    assert model.clustering_.shown.strongest_split == before is not None
+    model.save(tmp_path / "model.shade")
+    np.testing.assert_array_equal(shade.load(tmp_path / "model.shade").labels_, model.labels_)
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+def test_what_the_data_shows_does_not_depend_on_the_clusters_that_were_wanted(seed: int) -> None:
+    X = make_blobs(460, centers=2, n_features=3, random_state=seed)[0]
+    plain = SHADE(**FAST).fit(X[:60]).update(X[60:])
+    wanted = SHADE(**FAST, n_clusters=9).fit(X[:60]).update(X[60:])
+    cut = SHADE(**FAST).fit(X[:60]).recluster(cut_distance=0.0).update(X[60:])
+    for other in (wanted, cut):
+        for between_noise in (False, True):
+            found = other.recluster(between_noise=between_noise).labels_
+            np.testing.assert_array_equal(found, plain.recluster(between_noise=between_noise).labels_)

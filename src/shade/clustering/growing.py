@@ -47,7 +47,8 @@ def grow(
 def _grow_embedding(
     clustering: Clustering, joint: FloatArray, attachment: Attachment, n_jobs: int | None, device: str
 ) -> Clustering:
-    rule, shown, n_new = clustering.rule, clustering.shown, len(joint) - len(clustering.points)
+    rule = replace(clustering.rule, n_clusters=None, cut_distance=None)  # these must not change what the data shows
+    shown, n_new = clustering.shown, len(joint) - len(clustering.points)
     tree_of = partial(tree_of_rows, joint, rule.min_samples, n_jobs=n_jobs, device=device)
     groups = np.append(shown.groups, shown.groups[attachment.row])
     nothing = np.minimum(groups, 0)  # but background
@@ -61,11 +62,13 @@ def _grow_embedding(
     grown = Clustering(joint, rule, dimension, tree, links, Shown(nothing, outside), clustering.space)
     if not shown.decides:
         return grown
-    outside = np.append(shown.outside, (label_new_points(clustering.flat, attachment) < 0) & (groups[-n_new:] >= 0))
+    own = replace(clustering, rule=replace(rule, between_noise=True), known=None, numbers=None).flat
+    outside = np.append(shown.outside, (label_new_points(own, attachment) < 0) & (groups[-n_new:] >= 0))
     groups = _with_new_groups(groups, n_new, grown.structure_tree)
-    outside &= groups <= int(shown.groups.max())
+    outside &= (groups <= int(shown.groups.max())) & (groups.max() > 0)
     tree = DCTree.from_spanning_tree(grouped_spanning_tree(tree_of, groups, spanning))
-    return replace(grown, dc_tree=tree, shown=Shown(groups, outside, decides=True))
+    strongest = shown.strongest_split if groups.max() == 0 else None
+    return replace(grown, dc_tree=tree, shown=Shown(groups, outside, True, strongest))
 
 
 def _with_new_groups(groups: IntArray, n_new: int, tree: StructureTree) -> IntArray:

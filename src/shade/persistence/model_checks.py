@@ -323,7 +323,7 @@ def _check_links(arrays: Mapping[str, AnyArray], n: int, deep: bool) -> None:
     links = arrays["links"]
     of_points, of_both = n - 1, 2 * (n - 1)  # the edges of the tree of the points, and of the data too
     whole = len(links) in ((of_points, of_both) if deep else (of_points,))
-    if deep and "numbers" in arrays:  # rows were added, between which there are no links of the data
+    if deep:  # rows may have been added, and between those there are no links of the data
         whole = of_points <= len(links) <= of_both
     _require(whole and links.shape[1] == 2, f"the links have shape {links.shape}")
     _require((links >= 0) & (links < n), "there are links to what is no row")

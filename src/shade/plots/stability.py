@@ -44,7 +44,10 @@ def plot_stability(tree: Any, *, most: int = 30, ax: Axes | None = None) -> Axes
     >>> ax.get_xlabel()
     'Number of clusters'
     """
-    from shade.clustering.number_scores import score_numbers  # imports numba, which other plots do not need
+    from shade.clustering.number_scores import (  # imports numba, which other plots do not need
+        score_numbers,
+        without_wishes,
+    )
     from shade.clustering.selection import total_stabilities
 
     check_parameter("most", most, Whole(1), "plot_stability")
@@ -53,7 +56,7 @@ def plot_stability(tree: Any, *, most: int = 30, ax: Axes | None = None) -> Axes
         totals = total_stabilities(tree, min(most, int(tree.n_leaves[0])))
     else:
         totals = score_numbers(clustering, most)
-        name = name if clustering.variance_index is None else "Index of the variances"
+        name = name if without_wishes(clustering).variance_index is None else "Index of the variances"
     axes = choose_axes(ax, 7.0, 3.5)
     numbers = np.arange(1, len(totals) + 1)
     best = int(totals.argmax())

@@ -19,8 +19,8 @@ from shade.training.checkpoints import Checkpoint, Checkpoints, read_checkpoint
 # These may differ when training resumes: how it runs, for how long, and what happens with the embedding afterwards.
 FREE = frozenset(
     (
-        "background_noise", "between_noise", "callbacks", "device", "epochs", "min_cluster_size", "n_jobs",
-        "n_networks", "number_format", "random_state", "selection", "verbose",
+        "background_noise", "between_noise", "callbacks", "device", "epochs", "min_cluster_size", "n_clusters",
+        "n_jobs", "n_networks", "number_format", "random_state", "selection", "verbose",
     )
 )  # fmt: skip
 
