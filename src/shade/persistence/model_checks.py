@@ -96,7 +96,7 @@ def check_contents(contents: ModelContents) -> None:
     _check_clustering(part_of(arrays, "clustering."), n)
     if "numbers" in arrays:
         _check_numbers(arrays["numbers"], len(arrays["clustering.limit"]))
-    _check_links(arrays, n, deep)
+    _check_links(arrays, n, deep, grown=description.get("grown") is True)
     groups, outside = arrays["groups"], arrays["outside"]
     _require(len(groups) == n and (groups >= -1) & (groups < n), "there are groups that are none")
     _require(int(np.sum(groups >= 0)) >= 2, "there is nothing but background")
@@ -319,11 +319,11 @@ def _check_tree(tree: dict[str, AnyArray], n: int) -> None:
         _require(np.array_equal(values, again[name]), f"the {name} of the tree does not follow from its merges")
 
 
-def _check_links(arrays: Mapping[str, AnyArray], n: int, deep: bool) -> None:
+def _check_links(arrays: Mapping[str, AnyArray], n: int, deep: bool, *, grown: bool) -> None:
     links = arrays["links"]
     of_points, of_both = n - 1, 2 * (n - 1)  # the edges of the tree of the points, and of the data too
     whole = len(links) in ((of_points, of_both) if deep else (of_points,))
-    if deep:  # rows may have been added, and between those there are no links of the data
+    if deep and grown:  # rows were added, and between those there are no links of the data
         whole = of_points <= len(links) <= of_both
     _require(whole and links.shape[1] == 2, f"the links have shape {links.shape}")
     _require((links >= 0) & (links < n), "there are links to what is no row")

@@ -62,6 +62,7 @@ def contents_of(model: Any, *, decoder: bool = True) -> ModelContents:
         "feature_names": list(getattr(model, "feature_names_in_", [])),
         "rule": {name: _plain(value) for name, value in asdict(clustering.rule).items()},
         "dimension": clustering.dimension,
+        "grown": len(clustering.points) <= len(clustering.links) < 2 * (len(clustering.points) - 1),
     }
     if (encoding := getattr(model, "table_encoding_", None)) is not None:
         description["table"] = encoding.to_json()
