@@ -9,7 +9,6 @@ from sklearn.metrics import calinski_harabasz_score
 
 from shade import SHADE, DCTreeClustering, load
 from shade.clustering import Clustering, ClusterRule, FlatClustering, cluster, find_layers
-from shade.clustering.clustering import Space
 from shade.clustering.joining import choose_number, variance_index
 from shade.clustering.links import follow_links
 from shade.clustering.memberships import memberships_of
@@ -160,16 +159,15 @@ def test_of_equally_good_numbers_the_largest_is_chosen() -> None:
 
 def test_one_or_two_clusters_are_not_joined() -> None:
     for places, number in (((0.0,), 1), ((0.0, 10.0), 2)):
-        found = cluster(on_a_line(*places), ClusterRule(min_cluster_size=5), space="settled", n_jobs=1)
+        found = cluster(on_a_line(*places), ClusterRule(min_cluster_size=5), settled=True, n_jobs=1)
         assert found.flat.n_clusters == found.parts.n_clusters == number
 
 
-@pytest.mark.parametrize("space", ["embedding", "settled"])
-def test_in_an_embedding_parts_of_one_group_become_one_cluster(space: Space) -> None:
+def test_in_a_settled_embedding_parts_of_one_group_become_one_cluster() -> None:
     for seed in range(5):
         points, groups = groups_of_parts(seed)
         given = cluster(points, ClusterRule(), n_jobs=1)
-        found = cluster(points, ClusterRule(), space=space, n_jobs=1)
+        found = cluster(points, ClusterRule(), settled=True, n_jobs=1)
         assert given.flat.n_clusters > 10
         inside = found.flat.labels >= 0
         assert inside.mean() > 0.98
@@ -184,7 +182,7 @@ def test_in_an_embedding_parts_of_one_group_become_one_cluster(space: Space) -> 
 
 def test_only_the_default_rule_joins_and_a_wanted_number_counts_the_parts() -> None:
     points, _ = groups_of_parts(0)
-    found = cluster(points, ClusterRule(), space="settled", n_jobs=1)
+    found = cluster(points, ClusterRule(), settled=True, n_jobs=1)
     parts = found.parts.n_clusters
     assert found.with_number(parts).flat.n_clusters == parts
     np.testing.assert_array_equal(found.with_number(parts).flat.labels, found.parts.labels)
@@ -194,7 +192,7 @@ def test_only_the_default_rule_joins_and_a_wanted_number_counts_the_parts() -> N
         ClusterRule(cut_distance=float(np.median(found.dc_tree.height))),
     ):
         other = replace(found, rule=rule)
-        assert other.flat.n_clusters == other.parts.n_clusters == replace(other, space="given").flat.n_clusters
+        assert other.flat.n_clusters == other.parts.n_clusters == replace(other, settled=False).flat.n_clusters
 
 
 def test_a_model_knows_from_its_file_that_its_points_are_an_embedding(tmp_path: Path) -> None:
@@ -204,7 +202,7 @@ def test_a_model_knows_from_its_file_that_its_points_are_an_embedding(tmp_path: 
         model = SHADE(network=(32,), epochs=5, n_networks=1, settle=settle, random_state=0).fit(X)
         model.save(tmp_path / "model.shade")
         loaded = load(tmp_path / "model.shade")
-        assert loaded.clustering_.space == model.clustering_.space == ("settled" if model.settled_ else "embedding")
+        assert loaded.clustering_.settled == model.clustering_.settled == model.settled_
         np.testing.assert_array_equal(loaded.labels_, model.labels_)
         np.testing.assert_array_equal(loaded.predict(X), model.labels_)
 

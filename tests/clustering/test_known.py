@@ -102,7 +102,7 @@ def test_nothing_changes_where_nothing_is_known_or_all_is_known_already() -> Non
 def test_nothing_changes_in_an_embedding_where_labels_agree_with_the_joined_clusters() -> None:
     for seed in range(5):
         points, groups = groups_of_parts(seed)
-        found = cluster(points, ClusterRule(), space="embedding", n_jobs=1)
+        found = cluster(points, ClusterRule(), settled=True, n_jobs=1)
         known = with_known(found, y=np.where(np.arange(len(points)) % 50 == 0, groups, -1))
         check_same(known, found, f"{seed=}")
         np.testing.assert_array_equal(known.parts.labels, found.parts.labels)
@@ -189,7 +189,7 @@ def test_a_cluster_with_several_labels_is_divided_into_branches_and_between_them
 def test_a_handful_of_wrong_labels_changes_no_cluster_that_holds_none_of_them() -> None:
     for seed in range(20):
         points, groups = groups_of_parts(seed % 5)
-        found = cluster(points, ClusterRule(), space="embedding", n_jobs=1)
+        found = cluster(points, ClusterRule(), settled=True, n_jobs=1)
         assert found.flat.n_clusters == 3 < found.parts.n_clusters
         y = np.full(len(points), -1)
         random = np.random.default_rng(seed)
@@ -203,7 +203,7 @@ def test_a_handful_of_wrong_labels_changes_no_cluster_that_holds_none_of_them() 
 def test_labels_undo_joins_in_an_embedding() -> None:
     points, groups = groups_of_parts(0)
     parts = np.repeat(np.arange(18), 60)
-    found = cluster(points, ClusterRule(), space="embedding", n_jobs=1)
+    found = cluster(points, ClusterRule(), settled=True, n_jobs=1)
     assert found.flat.n_clusters == 3
     clustering = with_known(found, y=np.where(np.arange(len(points)) % 9 == 0, parts, -1))
     inside = clustering.flat.labels >= 0

@@ -39,7 +39,7 @@ def test_a_model_with_joined_clusters_shows_the_index_that_chose_their_number(ax
     parts = 3.0 * np.array([[x, y] for x in range(3) for y in range(2)])
     centres = np.array([[0.0, 0.0], [18.0, 0.0], [0.0, 18.0]])[:, None] + parts
     points = (centres[:, :, None] + 0.45 * rng.normal(size=(3, 6, 60, 2))).reshape(-1, 2)
-    found = cluster(points, ClusterRule(), space="embedding", n_jobs=1)
+    found = cluster(points, ClusterRule(), settled=True, n_jobs=1)
     plot_stability(SimpleNamespace(clustering_=found), ax=ax)
     numbers, scores = ax.lines[0].get_data()
     assert numbers.tolist() == list(range(1, found.parts.n_clusters + 1))

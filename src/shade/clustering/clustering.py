@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Literal
 
 import numpy as np
 
@@ -36,8 +35,6 @@ from shade.density.dimension import dimension_of_rows
 from shade.density.grouped_tree import TreeOfRows, grouped_spanning_tree, tree_of_rows
 from shade.density.spanning_tree import SpanningTree
 
-Space = Literal["given", "embedding", "settled"]
-
 FEW_COLUMNS = 3  # with so few columns in the data, an embedding can only lose clusters
 
 
@@ -56,8 +53,8 @@ class Clustering:
         Pairs of neighbouring rows, in the order in which noise reaches a cluster over them.
     shown : Shown
         What was found in the data.
-    space : {"given", "embedding", "settled"}
-        What the points are: the given rows, an embedding of SHADE, or an embedding after settling.
+    settled : bool
+        Whether the points are an embedding of SHADE after settling.
     known : Known, optional
         What is known of some rows. The clusters agree with it.
     numbers : ndarray of shape (n_clusters,), optional
@@ -70,7 +67,7 @@ class Clustering:
     dc_tree: DCTree
     links: AnyArray
     shown: Shown
-    space: Space = "given"
+    settled: bool = False
     known: Known | None = None
     numbers: IntArray | None = None
 
@@ -90,9 +87,8 @@ class Clustering:
         n_counted, rule = int(np.sum(~self.shown.background)), self.rule
         if rule.n_clusters is not None:
             return self.automatic.structure_tree.with_branches(self.dc_tree, rule.n_clusters)
-        settled = self.space == "settled"
         test = make_test(
-            rule.selection, rule.min_samples, rule.min_cluster_size, n_counted, self.dimension, settled=settled
+            rule.selection, rule.min_samples, rule.min_cluster_size, n_counted, self.dimension, settled=self.settled
         )
         return StructureTree.from_dc_tree(self.dc_tree, rule.selection, test, n_counted)
 
@@ -139,16 +135,16 @@ class Clustering:
 
     @cached_property
     def _number(self) -> int:
-        """The given number of clusters. By default, that of the parts or, in an embedding, the one that fits best."""
+        """The given number of clusters. By default, that of the parts or, after settling, the one that fits best."""
         if self.rule.n_clusters is not None:
             return self.rule.n_clusters
         return self.parts.n_clusters if self.variance_index is None else choose_number(self.variance_index)
 
     @cached_property
     def variance_index(self) -> FloatArray | None:
-        """For 2, 3, … clusters, the index by which the number is chosen in an embedding; None if it is not."""
+        """For 2, 3, … clusters, the index by which the number is chosen after settling; None if it is not."""
         found = self.automatic
-        chosen_by_it = found.space != "given" and found.rule.selection == "information" and found.of_branches
+        chosen_by_it = found.settled and found.rule.selection == "information" and found.of_branches
         if not chosen_by_it or found.parts.n_clusters < 2:
             return None
         return variance_index(found.parts.labels, found.joining_order, found.points, found.dimension)
@@ -200,7 +196,7 @@ def cluster(
     rule: ClusterRule,
     *,
     data: DataTree | None = None,
-    space: Space = "given",
+    settled: bool = False,
     n_jobs: int | None = None,
     device: str = "cpu",
     tree_of: TreeOfRows | None = None,
@@ -214,10 +210,9 @@ def cluster(
     data : DataTree, optional
         The tree of the data, if the points are an embedding. Its clusters are the result if the data has few columns,
         or if they are clear and have more information than those of the points.
-    space : {"given", "embedding", "settled"}, default="given"
-        What the points are: the given rows, an embedding of SHADE, or an embedding after settling. After settling,
-        chance makes denser places, so splits need more evidence. In both embeddings, clusters are joined if that
-        explains the variance better.
+    settled : bool, default=False
+        Whether the points are an embedding of SHADE after settling. There chance makes denser places, so splits need
+        more evidence, and clusters are joined if that explains the variance better.
     n_jobs : int, optional
         Number of threads; all cores if None.
     device : str, default="cpu"
@@ -232,7 +227,7 @@ def cluster(
     tree_of = tree_of or partial(tree_of_rows, points, rule.min_samples, n_jobs=n_jobs, device=device)
     build = partial(grouped_spanning_tree, tree_of)
     if rule.with_small_clusters != rule:  # so that fit with a minimum size gives the same as `recluster` with it
-        found = cluster(points, rule.with_small_clusters, data=data, space=space, n_jobs=n_jobs, tree_of=tree_of)
+        found = cluster(points, rule.with_small_clusters, data=data, settled=settled, n_jobs=n_jobs, tree_of=tree_of)
         return recluster(found, rule, tree_of=tree_of)
     shown, own = Shown.nothing(len(points)), None
     if data is None:
@@ -253,7 +248,7 @@ def cluster(
         dimension = own.dimension
     else:
         dimension = dimension_of_rows(points, np.flatnonzero(~background), n_jobs)
-    found = Clustering(points, rule, dimension, tree, links, shown, space)
+    found = Clustering(points, rule, dimension, tree, links, shown, settled)
     if data is None or data.clusters is None or rule.selection != "information":
         return found
     information = float(select_clusters(found.structure_tree).stability.sum())

@@ -37,7 +37,7 @@ def grow(
     known = None if clustering.known is None else clustering.known.with_unknown(len(points))
     free = replace(clustering.rule, n_clusters=None, cut_distance=None)
     if len(clustering.links) < len(clustering.points):  # they are those of the points alone: there is no data behind
-        grown = cluster(joint, free, space=clustering.space, n_jobs=n_jobs, device=device)
+        grown = cluster(joint, free, settled=clustering.settled, n_jobs=n_jobs, device=device)
     else:
         grown = _grow_embedding(clustering, joint, attachment, n_jobs, device)
     grown = replace(grown, rule=clustering.rule, known=known)
@@ -59,7 +59,7 @@ def _grow_embedding(
     )
     outside = np.zeros(len(joint), np.bool_)
     tree = DCTree.from_spanning_tree(spanning)
-    grown = Clustering(joint, rule, dimension, tree, links, Shown(nothing, outside), clustering.space)
+    grown = Clustering(joint, rule, dimension, tree, links, Shown(nothing, outside), clustering.settled)
     if not shown.decides:
         return grown
     own = replace(clustering, rule=replace(rule, between_noise=True), known=None, numbers=None).flat

@@ -22,7 +22,7 @@ from shade._base.files import new_array_file
 from shade._base.parallel import resolve_device, tree_device, usual_torch
 from shade._base.ranks import Ranks, process_group
 from shade._base.validation import Choice, Real, Rule, Whole, check_parameters
-from shade.clustering.clustering import Space, read_data
+from shade.clustering.clustering import read_data
 from shade.clustering.growing import USUAL
 from shade.clustering.known import Known
 from shade.data.encoding import TableEncoding
@@ -357,8 +357,7 @@ class SHADE(TreeClusteringMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
             self.embedding_ = self._embedder().embed(rows, share=ranks.share_of(len(rows)))
             ranks.gather_shares(self.embedding_)
             self.reconstruction_limit_ = float(np.quantile(self._embedder().errors(rows), USUAL))
-            space: Space = "settled" if self.settled_ else "embedding"
-            self._cluster_points(self.embedding_.astype(np.float64), ranks, data, space, known)
+            self._cluster_points(self.embedding_.astype(np.float64), ranks, data, self.settled_, known)
         warn_of_result(self.clustering_)
         return self
 

@@ -26,7 +26,7 @@ from shade.clustering.assignment import (
     score_new_points,
     strengths_of_new_points,
 )
-from shade.clustering.clustering import Clustering, Space, attach, cluster, recluster
+from shade.clustering.clustering import Clustering, attach, cluster, recluster
 from shade.clustering.growing import grow, share_far_away
 from shade.clustering.known import Known
 from shade.clustering.layers import Layers, find_layers
@@ -453,7 +453,7 @@ class TreeClusteringMixin:
         points: FloatArray,
         ranks: Ranks,
         data: DataTree | None = None,
-        space: Space = "given",
+        settled: bool = False,
         known: Known | None = None,
     ) -> None:
         """Cluster points. All ranks build the trees; rank 0 chooses the clusters and sends them to the others.
@@ -464,7 +464,7 @@ class TreeClusteringMixin:
         def choose(tree_of: TreeOfRows) -> Clustering:
             rule = self.rule()
             free = replace(rule, n_clusters=None)  # background and clear clusters do not depend on the given number
-            found = cluster(points, free, data=data, space=space, n_jobs=self.n_jobs, tree_of=tree_of)
+            found = cluster(points, free, data=data, settled=settled, n_jobs=self.n_jobs, tree_of=tree_of)
             found = replace(found, rule=rule, known=known)
             found.flat  # noqa: B018  # computed now, so that it is sent as well
             return found

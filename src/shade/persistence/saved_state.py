@@ -12,7 +12,7 @@ import torch
 from shade._base.arrays import FloatArray, IntArray, SingleArray, part_of
 from shade._base.errors import ModelFileError, told_as
 from shade._base.version import __version__
-from shade.clustering.clustering import Clustering, Space
+from shade.clustering.clustering import Clustering
 from shade.clustering.selection import FlatClustering
 from shade.clustering.shown import Shown
 from shade.data.encoding import TableEncoding
@@ -52,7 +52,7 @@ def contents_of(model: Any, *, decoder: bool = True) -> ModelContents:
         "sample_shape": list(getattr(model, "sample_shape_", (model.n_features_in_,))),
         "training_tree": getattr(model, "training_tree_", None),
         "precision": getattr(model, "precision_", None),
-        "settled": clustering.space == "settled",
+        "settled": clustering.settled,
         "of_data": clustering.shown.decides,
         "strongest_split": clustering.shown.strongest_split,
         "seed": getattr(model, "seed_", None),
@@ -152,20 +152,13 @@ def restore(model: Any, contents: ModelContents) -> None:
         DCTree(**part_of(arrays, "dc_tree.")),
         arrays["links"],
         Shown(arrays["groups"], outside, description["of_data"], strongest_split_of(description)),
-        _space_of(description),
+        description["settled"],
         known_of(arrays),
         arrays.get("numbers"),
     )
     check_points(clustering)
     check_clusters(clustering, FlatClustering.from_arrays(part_of(arrays, "clustering.")))
     model.set_clustering(clustering)
-
-
-def _space_of(description: dict[str, Any]) -> Space:
-    """Return the kind of points of a saved clustering."""
-    if description["estimator"] != "SHADE":
-        return "given"
-    return "settled" if description["settled"] else "embedding"
 
 
 def _restore_embedding(model: Any, contents: ModelContents) -> None:
