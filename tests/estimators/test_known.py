@@ -89,7 +89,9 @@ def test_their_structure_tree_is_drawn() -> None:
 
     X = draw_groups(3, 120, 3)
     y = np.where(np.arange(120) % 9 == 0, np.arange(120) % 4, -1)
-    plot_structure_tree(DCTreeClustering(min_samples=3).fit(X, y), ax=Figure().subplots())
+    axes = plot_structure_tree(DCTreeClustering(min_samples=3).fit(X, y), ax=Figure().subplots())
+    assert axes.get_ylabel() == "dc-distance"
+    assert axes.collections or axes.patches
 
 
 @pytest.mark.parametrize("model", [SHADE(**QUICK), DCTreeClustering()])

@@ -59,7 +59,7 @@ def choose_number(index: FloatArray) -> int:
 
 
 def variance_index(labels: IntArray, order: IntArray, points: FloatArray, dimension: float) -> FloatArray:
-    """Return how well 2, 3, … joined clusters explain the variance of an embedding.
+    """Return how well 2, 3, … joined clusters explain the variance of a settled embedding.
 
     Squared distances in an embedding of SHADE follow dc-distances, so the variance within clusters says how
     density-connected they are. For k clusters of n points, B is the variance between the clusters and W the variance

@@ -20,8 +20,8 @@ def without_wishes(clustering: Clustering) -> Clustering:
 def score_numbers(clustering: Clustering, most: int) -> FloatArray:
     """Return a score for each number of clusters from 1 up to `most`: the highest one has the number that is found.
 
-    If the number is chosen by the variance in an embedding, the score is that index; for one cluster it is 0. Otherwise
-    it is the total stability of the best clustering with that number.
+    If the number is chosen by the variance in a settled embedding, the score is that index; for one cluster it is 0.
+    Otherwise it is the total stability of the best clustering with that number.
     """
     free = without_wishes(clustering)
     if free.variance_index is not None:
