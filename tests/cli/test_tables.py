@@ -58,7 +58,7 @@ def test_what_was_done_to_a_table_and_what_decides_is_told(of_orders: Path) -> N
         "encoded 1 column of categories: 'kind' (3)",
         "read 1 column of dates as days: 'day'",
         "1 column with few different values may become the clusters: 'kind'. --drop leaves a column out",
-        "filled 2 values in 2 of 120 rows and 1 of 4 columns with the median of similar rows",
+        "filled 2 values in 2 of 120 rows with the median of similar rows: 'weight' (2)",
         "the clusters follow the values of 'kind': nearly all rows of a cluster have the same value. To find what else "
         f"there is, fit without: {command_of(of_orders)} --drop kind --overwrite",
     ):  # fmt: skip

@@ -131,7 +131,7 @@ def test_a_value_that_is_missing_is_reported_with_its_shard_and_row(tmp_path: Pa
     table.loc[17, "d"] = np.nan
     table.to_parquet(folder / "part-2.parquet", row_group_size=15)
     source = open_source(folder)
-    with pytest.raises(ValueError, match=r"contains NaN in row 68 \(row 17 of part-2.parquet\), column 3: impute"):
+    with pytest.raises(ValueError, match=r"contains NaN in row 68 \(row 17 of part-2.parquet\), column 3\. Drop"):
         check_finite(source, source.place)
 
 

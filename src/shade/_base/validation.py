@@ -164,7 +164,10 @@ def check_finite(X: Any, place: Callable[[int], str] = "row {}".format, names: S
             value = "NaN" if np.isnan(part[(row, *rest)]) else "infinity"
             column = ", ".join(map(str, rest)) if names is None else repr(str(names[rest[0]]))
             where = f"{place(rows.start + int(row))}, column {column}"
-            raise ValueError(f"Input X contains {value} in {where}: impute the value or drop the row.")
+            filler = "sklearn.impute.SimpleImputer" if names is None else "shade.data.TableEncoder"
+            raise ValueError(
+                f"Input X contains {value} in {where}. Drop the row, or fill in a value, for example with {filler}."
+            )
     return X
 
 

@@ -193,15 +193,16 @@ def read_for(model: Any, data: list[str], options: dict[str, Any], messages: Mes
     if options["missing"] == "drop-columns":
         raise UsageError("--missing drop-columns is for shade fit: a model needs all its columns.")
     encoding = options["table"] = getattr(model, "table_encoding_", TableEncoding())
-    if options["missing"] in FILLS and encoding.filler is None:
+    if options["missing"] in (None, *FILLS) and encoding.filler is None:
         means: Any = getattr(getattr(model, "standardizer_", None), "mean", None)
         by_feature = means is not None and len(means) == model.n_features_in_ and model.standardize is not False
-        if options["missing"] != "mean" or not by_feature:
+        if by_feature and options["missing"] in (None, "mean"):
+            filler = Filler("mean", [means.tolist()], model.standardizer_.scale.tolist(), [])
+            options["table"] = replace(encoding, filler=filler)
+        elif options["missing"] is not None:
             raise UsageError(
                 f"--missing {options['missing']} needs a model that was fitted with it. Use --missing drop-rows."
             )
-        filler = Filler("mean", [means.tolist()], model.standardizer_.scale.tolist(), [])
-        options["table"] = replace(encoding, filler=filler)
     samples = read_and_tell(data, options, messages)
     if names is None or samples.feature_names is not None or samples.rows.ndim != 2:
         return samples

@@ -77,7 +77,7 @@ def read_samples(
     drop_non_numeric: bool = False,
     keep: Collection[str] = (),
     categories: Collection[str] = (),
-    missing: str = "refuse",
+    missing: str | None = None,
     columns: Sequence[str] | None = None,
     table: TableEncoding | None = None,
     key: str | None = None,
@@ -111,15 +111,18 @@ def read_samples(
         Columns to leave out.
     drop_non_numeric : bool, default=False
         Leave out all columns that are not numbers. If False, columns of text are encoded if they have few different
-        values, and an error if they have many.
+        values, and left out if they have many.
     keep : collection of str, default=()
-        Columns to cluster by although they look like numbers or names of the rows, which are left out otherwise.
+        Columns to cluster by that are left out otherwise: row numbers, and text with many different values.
     categories : collection of str, default=()
         Columns to encode as categories, besides columns of text with at most 20 different values: numbers that are
         codes, or text with more values. Each value becomes a column of 0 and 1; together they weigh like one column.
-    missing : {"refuse", "mean", "median", "indicator", "drop-rows", "drop-columns"}, default="refuse"
+    missing : {"mean", "median", "indicator", "drop-rows", "drop-columns", "refuse"}, optional
         What becomes of empty cells, NaN and infinity. "mean" and "median" fill in those of the most similar rows;
-        "indicator" fills in the median and adds a column of 0 and 1 that says which rows lacked a value.
+        "indicator" fills in the median and adds a column of 0 and 1 that says which rows lacked a value. If None,
+        tables that are read whole are filled with the median, and columns of which most
+        cells are empty are left out; for images, and for rows that are read as they are needed,
+        a missing value is an error.
     columns : sequence of str, optional
         The columns of a table to read, all of which must be there. If None, all.
     table : TableEncoding, optional
@@ -138,7 +141,7 @@ def read_samples(
         What separates thousands in a csv, as the comma in 4,733: a comma, a point, a space or an apostrophe. If None,
         found from all numbers as the decimal point is.
     empty : collection of str, default=()
-        Text of a csv that stands for an empty cell, besides the usual such as NA.
+        Text that stands for an empty cell, besides the usual in a csv such as NA, a single point or "?".
     encoding : str, default="utf8"
         The encoding of the text of a csv.
     resize : tuple of int, optional

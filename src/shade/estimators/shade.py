@@ -328,7 +328,7 @@ class SHADE(TreeClusteringMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
             job = self._training_job(len(rows), device, ranks)
             plan, self.training_tree_ = plan_training(rows, memory, device, tree=self.tree, job=job)
             if isinstance(rows, RowSource):
-                validation.check_finite(rows, rows.place)
+                validation.check_finite(rows, rows.place, rows.names)
                 validation.check_whole_numbers(rows)
             chosen = {"training_tree": self.training_tree_, "number_format": job.settings.precision}
             identity = {**self.get_params(), **plan.identity(), **chosen}
