@@ -140,8 +140,8 @@ REFUSED = {  # a file, how it is written, options, and the sentence that must be
     ),
     "scale.csv": (  # with one slip among answers from 1 to 5
         text("q,x\n" + "".join(f"{1 + row % 5},{row * row}\n" for row in range(30)) + "4x,7\n"), {},
-        "1 column of numbers or dates with other text: 'q' (such as '4x' in row 30). Correct these cells, or add --empty "
-        "4x to treat them as empty, --categories q to treat each value as a category, or --drop q.",
+        "1 column of numbers or dates with other text: 'q' (such as '4x' in row 30). Correct these cells, or add "
+        "--empty 4x to treat them as empty, --categories q to treat each value as a category, or --drop q.",
     ),
     "income.csv": (  # all values different, as names are
         text("income,x\n" + "".join(f"{row * row + 7},1{row % 3}\n" for row in range(30)) + "n.a.,12\n"),

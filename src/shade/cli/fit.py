@@ -92,7 +92,7 @@ def fit(
 
         import numpy as np
 
-        from shade.cli.deciding import explain_followed_columns
+        from shade.cli.deciding import explain_filled_clusters, explain_followed_columns
         from shade.cli.results import labels_table, show_results, write_results
 
         with writing(output):
@@ -106,8 +106,9 @@ def fit(
     if not no_data and (samples.kind != "table" or options["id"] is not None):
         what = "ids" if samples.kind == "table" else "names and small pictures"
         messages.say(f"note: report.html shows the {what} of the rows to whoever has it; --no-data leaves them out")
-    if (followed := explain_followed_columns(model, samples, again)) is not None:
-        messages.say(followed)
+    for note in (explain_followed_columns(model, samples, again), explain_filled_clusters(model, samples, again)):
+        if note is not None:
+            messages.say(note)
 
 
 def read_and_tell(data: list[str], options: dict[str, Any], messages: Messages) -> Samples:

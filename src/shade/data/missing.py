@@ -143,6 +143,7 @@ def _fill(samples: Samples, kind: str, known: Filler | None, *, by_default: bool
     filled = replace(samples, rows=rows, feature_names=features, encoding=replace(encoding, filler=filler))
     if not bad_rows.any():
         return filled
+    filled = replace(filled, filled=bad_rows)
     of_all, columns = _places(samples, bad_rows, bad_columns)
     what = "mean" if filler.kind == "mean" else "median"
     if any(bad_columns[start] for start, _ in encoding.exclusive):

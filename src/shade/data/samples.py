@@ -41,6 +41,8 @@ class Samples:
         What was done while reading, one sentence each.
     encoding : TableEncoding, optional
         How table columns were encoded and missing values filled. A model reads other tables in the same way.
+    filled : ndarray of bool of shape (n_samples,), optional
+        Which rows had missing values, if any were filled.
     """
 
     rows: Any
@@ -51,6 +53,7 @@ class Samples:
     labels: AnyArray | None = None
     notes: tuple[str, ...] = ()
     encoding: TableEncoding | None = None
+    filled: BoolArray | None = None
 
     def __len__(self) -> int:
         return len(self.rows)

@@ -277,6 +277,6 @@ def _explain_odd_cells(odd: Mapping[str, tuple[int, list[str]]]) -> str:
     empty = shorten([f"--empty {quote(cell)}" for cell in different], separator=" ")
     categories, drop = (" ".join(f"{option} {quote(name)}" for name in odd) for option in ("--categories", "--drop"))
     return (
-        f"{counted(len(odd), 'column')} of numbers or dates with other text: {shorten(examples)}. Correct these cells, or "
-        f"add {empty} to treat them as empty, {categories} to treat each value as a category, or {drop}"
+        f"{counted(len(odd), 'column')} of numbers or dates with other text: {shorten(examples)}. Correct these cells, "
+        f"or add {empty} to treat them as empty, {categories} to treat each value as a category, or {drop}"
     )
