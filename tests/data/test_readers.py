@@ -214,10 +214,10 @@ def test_a_model_reads_the_columns_it_knows(tmp_path: Path) -> None:
 
 
 def test_columns_that_number_or_name_the_rows_are_left_out_unless_they_are_kept(tmp_path: Path) -> None:
-    rows = [f"{7 + row},u{row},{row * row % 7},{row * 7 % 30}" for row in range(30)]
-    path = write(tmp_path / "a.csv", "n,name,x,id\n" + "\n".join(rows) + "\n")
+    rows = [f"{1 + row},u{row},{row * row % 7},{row * 7 % 30},{1960 + row}" for row in range(30)]
+    path = write(tmp_path / "a.csv", "n,name,x,id,year\n" + "\n".join(rows) + "\n")
     samples = read_samples(path)
-    assert samples.feature_names == ("x",)  # no value of "id" occurs twice
+    assert samples.feature_names == ("x", "year")  # no value of "id" occurs twice
     assert samples.notes == (
         *(
             f"left out column {name!r}, as it numbers the rows: --keep {name} clusters by it all the same, --id {name} "
@@ -226,8 +226,9 @@ def test_columns_that_number_or_name_the_rows_are_left_out_unless_they_are_kept(
         ),
         "left out 1 column with neither numbers nor categories: 'name' (30 values, such as 'u0'). --id name "
         "names the rows by a column",
+        "1 column with few different values may become the clusters: 'x'. --drop leaves a column out",
     )  # fmt: skip
-    assert read_samples(path, keep=["n"], id="name").feature_names == ("n", "x")
+    assert read_samples(path, keep=["n"], id="name").feature_names == ("n", "x", "year")
     few = write(tmp_path / "b.csv", "n,x\n7,3\n8,1\n9,4\n")
     assert read_samples(few).feature_names == ("n", "x")  # too few rows to tell
 

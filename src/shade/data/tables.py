@@ -16,8 +16,8 @@ from shade.data.missing import describe_missing
 from shade.data.numerals import HEAD, PLAIN, read_numbers
 from shade.data.samples import FILLS, ReadOptions, Samples, counted, enumerate_names, shorten
 
-NAMES_OF_ROW_NUMBERS = {"", "id", "index", "row", "rowid", "row_id", "rownames", "unnamed: 0"}
-NAMES_OF_GROUPS = {"class", "cluster", "ground_truth", "label", "labels", "target", "truth"}
+NAMES_OF_ROW_NUMBERS = {"", "id", "index", "rownames", "unnamed: 0"}
+NAMES_OF_GROUPS = {"class", "cluster", "label", "target", "truth"}
 
 
 @dataclass(frozen=True)
@@ -234,22 +234,22 @@ def _without_empty(table: Any, names: Sequence[str], options: ReadOptions, told:
 def _notes_on_values(table: Any, plan: Plan) -> list[str]:
     """Which columns may become the clusters, or name them."""
     names = [column.name for column in plan.columns if table.num_rows > FEW_VALUES and column.kind != "date"]
-    few = [name for name in names if _has_few_values(table[name])]
+    groups = [column.name for column in plan.columns if column.name.strip().lower() in NAMES_OF_GROUPS]
+    few = [name for name in names if name not in groups and _has_few_values(table[name])]
     notes = []
     if 0 < len(few) < len(plan.columns):  # of which something must be left
         what = f"{counted(len(few), 'column')} with few different values may become the clusters"
         notes.append(f"{what}: {enumerate_names(few)}. --drop leaves a column out")
     notes += [
-        f"column {column.name!r} is used for clustering like any other column. If it holds known groups, add --label "
-        f"{quote(column.name)}"
-        for column in plan.columns
-        if column.name.strip().lower() in NAMES_OF_GROUPS
+        f"column {name!r} is used for clustering like any other column. If it holds known groups, add --label "
+        f"{quote(name)}"
+        for name in groups
     ]
     return notes
 
 
 def _counts(table: Any, name: str) -> bool:
-    """Return whether a column only numbers the rows, by its name and distinct values, or by increasing by one."""
+    """Return whether a column only numbers the rows: by its name and distinct values, or as it counts from 0 or 1."""
     from pyarrow import compute, types
 
     column = table.column(name)
@@ -258,7 +258,7 @@ def _counts(table: Any, name: str) -> bool:
     if name.strip().lower() in NAMES_OF_ROW_NUMBERS:
         return bool(compute.count_distinct(column).as_py() == len(column))
     values = column.to_numpy()
-    return bool(np.all(values[1:] == values[:-1] + 1))
+    return bool(values[0] in (0, 1) and np.all(values[1:] == values[:-1] + 1))  # from 1960, they may be years
 
 
 def _has_few_values(column: Any) -> bool:
