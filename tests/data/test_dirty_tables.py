@@ -48,6 +48,16 @@ def database(path: Path) -> None:
     connection.close()
 
 
+def duck(path: Path) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    with duckdb.connect(path) as connection:
+        connection.execute(
+            "CREATE TABLE \"my points\" AS SELECT * FROM (VALUES (1.5, 2, 'a', INTERVAL 1 DAY), (3.5, NULL, 'b', NULL)) "
+            "AS points (x, y, note, gap)"
+        )
+        connection.execute("CREATE VIEW halves AS SELECT x / 2 AS half, DATE '1970-01-03' AS day FROM \"my points\"")
+
+
 def arrow(layout: str):
     def write(path: Path) -> None:
         table = pa.table({"x": [1.5, 3.5], "y": pa.array(["b", "a"]).dictionary_encode()})
@@ -82,6 +92,8 @@ TABLES = {  # a file, how it is written, options, and the rows that must come ou
     "download.zip": (zipped(readme_md="about", data_tsv="x\ty\n1\t2\n3\t4\n"), {}, [[1, 2], [3, 4]]),
     "lines.jsonl": (lines({"x": 1.5, "ok": True}, {"x": 2, "ok": False}), {}, [[1.5, 1], [2, 0]]),
     "points.db": (database, {"drop": ["note"], "missing": "drop-rows"}, [[1.5, 2]]),
+    "points.duckdb": (duck, {"key": "my points", "drop": ["note"], "missing": "drop-rows"}, [[1.5, 2]]),
+    "view.ddb": (duck, {"key": "halves"}, [[0.75, 2], [1.75, 2]]),
     "new.feather": (arrow("new_file"), {"categories": ["y"]}, [[1.5, 0, 1], [3.5, 1, 0]]),
     "stream.arrow": (arrow("new_stream"), {"categories": ["y"]}, [[1.5, 0, 1], [3.5, 1, 0]]),
 }  # fmt: skip
@@ -132,6 +144,8 @@ REFUSED = {  # a file, how it is written, options, and the sentence that must be
         "categories: 'y' (of type list<item: int64>).",
     ),
     "no.db": (text("no database"), {}, "no.db cannot be read as a table: file is not a database."),
+    "no.duckdb": (text("no database"), {}, "no.duckdb cannot be read as a table: "),
+    "two.duckdb": (duck, {}, "two.duckdb has the tables 'halves', 'my points': choose with --key."),
     "all_at_once.csv": (
         text('p,name,q\n"4,733",Ann Lee,5\n988,Bo Day,5x\n'), {},
         "'4,733' in column 'p' may be the number 4733 or 4.733 (if the comma separates thousands, add --thousands ',')"

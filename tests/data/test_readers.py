@@ -598,7 +598,9 @@ def test_a_missing_package_is_told_with_how_to_install_it(tmp_path: Path, monkey
 
 
 def test_the_documentation_and_the_messages_list_the_formats_of_the_table() -> None:
-    listed = "csv, tsv, xlsx, jsonl, feather, sqlite, parquet, npy, npz, zarr, h5ad, a zip of images, a video, or a"
+    listed = (
+        "csv, tsv, xlsx, jsonl, feather, sqlite, duckdb, parquet, npy, npz, zarr, h5ad, a zip of images, a video, or a"
+    )
     assert list_formats() == f"{listed} folder of parquet files, images or videos"
     documented = " ".join((read_samples.__doc__ or "").split())
     assert [found.name for found in FORMATS if found.name not in documented] == []

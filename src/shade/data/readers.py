@@ -22,7 +22,7 @@ from shade.data.encoding import TableEncoding
 from shade.data.frames import VIDEO_SUFFIXES, read_frames
 from shade.data.images import IMAGE_SUFFIXES, ImageFiles, read_images
 from shade.data.missing import resolve_missing
-from shade.data.other_tables import read_arrow, read_excel, read_json_lines, read_sqlite
+from shade.data.other_tables import read_arrow, read_duckdb, read_excel, read_json_lines, read_sqlite
 from shade.data.parquet import open_parquet, read_parquet
 from shade.data.row_sources import ArraySource, RowSource, open_memmap
 from shade.data.samples import ReadOptions, Samples
@@ -58,6 +58,7 @@ FORMATS = (
     Format("jsonl", [".jsonl", ".ndjson"], (), "", "pyarrow.json", "io", read_json_lines, None),
     Format("feather", [".feather", ".arrow", ".ipc"], (), "", "pyarrow.ipc", "io", read_arrow, None),
     Format("sqlite", [".sqlite", ".sqlite3", ".db"], (), "", "pyarrow", "io", read_sqlite, None),
+    Format("duckdb", [".duckdb", ".ddb"], (), "", "duckdb", "duckdb", read_duckdb, None),
     Format("parquet", [".parquet"], [".parquet"], "parquet files", "pyarrow.parquet", "io", read_parquet, open_parquet),
     Format("npy", [".npy"], (), "", "", "", read_npy, NpyFile),
     Format("npz", [".npz"], (), "", "", "", read_npz, None),
@@ -99,9 +100,9 @@ def read_samples(
     Parameters
     ----------
     path : str, path or sequence of them
-        A csv, tsv, xlsx, jsonl, feather, sqlite, parquet, npy, npz, zarr or h5ad file, a zip of images, a video, or a
-        folder of parquet files, images or videos; "-" reads csv from standard input. Several
-        tables with the same columns are read one after the other: give them all, or a pattern with a star in it.
+        A csv, tsv, xlsx, jsonl, feather, sqlite, duckdb, parquet, npy, npz, zarr or h5ad file, a zip of images, a
+        video, or a folder of parquet files, images or videos; "-" reads csv from standard input. Several tables with
+        the same columns are read one after the other: give them all, or a pattern with a star in it.
     label : str, optional
         Column with known labels. It is not used for clustering. For files of arrays the name of another
         array or the number of a column; for images and videos "folder", or "file" for the frames of videos.
@@ -129,7 +130,7 @@ def read_samples(
         How a model encodes tables and fills missing values: this table is read alike.
     key : str, optional
         The array of an npz file or zarr group, "X" if None; the layer or embedding of an h5ad file; the sheet of an
-        xlsx file, the first if None; the table of an sqlite file.
+        xlsx file, the first if None; the table of an sqlite or duckdb file.
     header : bool, optional
         Whether the first line of a csv holds names. If None, it does, and numbers alone are an error.
     delimiter : str, optional
