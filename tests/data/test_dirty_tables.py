@@ -51,10 +51,8 @@ def database(path: Path) -> None:
 def duck(path: Path) -> None:
     duckdb = pytest.importorskip("duckdb")
     with duckdb.connect(path) as connection:
-        connection.execute(
-            "CREATE TABLE \"my points\" AS SELECT * FROM (VALUES (1.5, 2, 'a', INTERVAL 1 DAY), (3.5, NULL, 'b', NULL)) "
-            "AS points (x, y, note, gap)"
-        )
+        connection.execute('CREATE TABLE "my points" (x DOUBLE, y INTEGER, note VARCHAR, gap INTERVAL)')
+        connection.execute("INSERT INTO \"my points\" VALUES (1.5, 2, 'a', INTERVAL 1 DAY), (3.5, NULL, 'b', NULL)")
         connection.execute("CREATE VIEW halves AS SELECT x / 2 AS half, DATE '1970-01-03' AS day FROM \"my points\"")
 
 
