@@ -71,7 +71,9 @@ def test_what_was_done_to_a_table_and_what_decides_is_told(of_orders: Path) -> N
     assert set(list(summary["told_apart_by"])[:2]) == {"kind", "weight"}
     names = ["price", "weight", "kind=book", "kind=lamp", "kind=sofa", "day (days since 1970)"]
     assert shade.load(of_orders).feature_names_in_.tolist() == names
-    assert "kind=book" in (of_orders / "report.html").read_text()
+    report = (of_orders / "report.html").read_text()
+    assert "kind=book" in report
+    assert "<li>the clusters follow the values of" in report
 
 
 def test_predict_encodes_and_fills_like_the_fit(of_orders: Path, orders: Path, tmp_path: Path) -> None:
@@ -124,7 +126,7 @@ def test_a_cluster_of_filled_rows_is_told_with_the_command_to_compare(tmp_path: 
     samples = shade.data.read_samples(tmp_path / "a.csv", keep=["x"])
     model = SimpleNamespace(n_clusters_=2, labels_=np.array([1] * 5 + [-1] + [0] * 24))
     assert explain_filled_clusters(model, samples, "shade fit a.csv --missing mean") == (
-        "note: most rows of cluster 1 (4 of 5) had missing values that were filled, so the cluster may show only that. "
+        "most rows of cluster 1 (4 of 5) had missing values that were filled, so the cluster may show only that. "
         "To compare, fit without such rows: shade fit a.csv --missing mean --missing drop-rows --overwrite"
     )
     for labels in (np.array([1] * 8 + [0] * 22), np.zeros(30, np.int64)):

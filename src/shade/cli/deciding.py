@@ -45,7 +45,7 @@ def explain_followed_columns(model: Any, samples: Samples, command: str) -> str 
     names = ", ".join(map(repr, followed))
     drops = " ".join(f"--drop {quote(name)}" for name in followed)
     return (
-        f"note: the clusters follow the values of {names}: nearly all rows of a cluster have the same value. To find "
+        f"the clusters follow the values of {names}: nearly all rows of a cluster have the same value. To find "
         f"what else there is, fit without: {command} {drops} --overwrite"
     )
 
@@ -67,7 +67,7 @@ def explain_filled_clusters(model: Any, samples: Samples, command: str) -> str |
     each = shorten([f"{cluster} ({filled[cluster]} of {sizes[cluster]})" for cluster in found])
     what = "cluster" if len(found) == 1 else "clusters"
     return (
-        f"note: most rows of {what} {each} had missing values that were filled, so the {what} may show only that. To "
+        f"most rows of {what} {each} had missing values that were filled, so the {what} may show only that. To "
         f"compare, fit without such rows: {command} --missing drop-rows --overwrite"
     )
 
