@@ -92,7 +92,7 @@ def test_a_csv_that_cannot_be_read_within_the_memory(tmp_path: Path) -> None:
 def test_options_that_typer_knows_to_be_wrong(table: Path, fitted: Path) -> None:
     assert run("fit", table, "--selection", "guess").exit_code == 2
     assert run("fit").exit_code == 2
-    assert_refused(2, "say which clustering", "recluster", fitted)
+    assert_refused(2, "Say which clusters you want", "recluster", fitted)
     assert_refused(2, "--n-clusters must be", "recluster", fitted, "--n-clusters", 5000)
     assert_refused(2, "exclude each other", "recluster", fitted, "--n-clusters", 2, "--cut-distance", 0.1)
     assert_refused(2, "a model needs all its columns", "predict", fitted, table, "--missing", "drop-columns")

@@ -148,12 +148,14 @@ REFUSED = {  # a file, how it is written, options, and the sentence that must be
         text('p,name,q\n"4,733",Ann Lee,5\n988,Bo Day,5x\n'), {},
         "'4,733' in column 'p' may be the number 4733 or 4.733 (if the comma separates thousands, add --thousands ',')"
         "; 1 column of numbers or dates with other text: 'q' (such as '5x' in row 1). Correct these cells, or add "
-        "--empty 5x to treat them as empty, --categories q to treat each value as a category, or --drop q.",
+        "--empty 5x to treat them as empty, --categories q to treat each value as a category, or --drop q to "
+        "leave it out.",
     ),
     "scale.csv": (  # with one slip among answers from 1 to 5
         text("q,x\n" + "".join(f"{1 + row % 5},{row * row}\n" for row in range(30)) + "4x,7\n"), {},
         "1 column of numbers or dates with other text: 'q' (such as '4x' in row 30). Correct these cells, or add "
-        "--empty 4x to treat them as empty, --categories q to treat each value as a category, or --drop q.",
+        "--empty 4x to treat them as empty, --categories q to treat each value as a category, or --drop q to "
+        "leave it out.",
     ),
     "income.csv": (  # all values different, as names are
         text("income,x\n" + "".join(f"{row * row + 7},1{row % 3}\n" for row in range(30)) + "n.a.,12\n"),

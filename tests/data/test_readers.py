@@ -299,7 +299,7 @@ def test_an_array_stays_on_disk(tmp_path: Path) -> None:
     chosen = read_samples(tmp_path / "a.npy", id="0", drop=["2"])
     assert chosen.rows.tolist() == ROWS[:, [1]].tolist()
     assert chosen.ids.tolist() == ROWS[:, 0].tolist()
-    assert "give a number from 0 to 2" in message(tmp_path / "a.npy", label="y")
+    assert "Give a number from 0 to 2" in message(tmp_path / "a.npy", label="y")
 
 
 def test_arrays_are_chosen_by_name(tmp_path: Path) -> None:
@@ -402,9 +402,9 @@ def test_a_folder_of_pictures_is_read(tmp_path: Path) -> None:
     assert samples.rows[:, 0, 0].tolist() == [0, 2, 1]
     assert samples.labels is not None
     assert samples.labels.tolist() == ["kind0", "kind0", "kind1"]
-    assert samples.notes == ("left out 1 file not of images: 'notes.md'",)
+    assert samples.notes == ("left out 1 file of another kind: 'notes.md'",)
     assert "use --label folder" in message(tmp_path, label="kind")
-    assert "have no columns for --id or --drop" in message(tmp_path, id="name")
+    assert "which have no columns. Leave out --id and --drop" in message(tmp_path, id="name")
 
 
 def test_a_zip_of_pictures_is_read_like_the_folder(tmp_path: Path) -> None:
@@ -475,7 +475,7 @@ def test_a_frame_of_a_video_is_a_sample(tmp_path: Path) -> None:
     assert both.ids.tolist() == ["a.mp4#0", "a.mp4#2", "a.mp4#4", "b.mp4#0", "b.mp4#2"]
     assert both.labels is not None
     assert both.labels.tolist() == ["a.mp4"] * 3 + ["b.mp4"] * 2
-    assert both.notes == ("read 5 frames of 2 videos", "took one frame in 2")
+    assert both.notes == ("read 5 frames of 2 videos", "read one of every 2 frames")
     film(tmp_path / "c.mp4", 2, (16, 16))
     assert "are 16x16, those before 32x16. Bring them to one size with --resize 32x16" in message(tmp_path)
     write(tmp_path / "d.mp4", "no video")

@@ -624,10 +624,10 @@ def test_a_row_that_has_a_column_for_itself_is_told_of() -> None:
         warnings.simplefilter("error")
         SHADE(**settings).fit(X)
     X[7, 2] = 1e6
-    with pytest.warns(ShadeWarning, match="In column 'x2' one row lies so far out"):
+    with pytest.warns(ShadeWarning, match="In column 'x2' the value of row 7 is so far"):
         SHADE(**settings).fit(X)
     X[9, 4] = -1e6
-    with pytest.warns(ShadeWarning, match="In 2 of 8 columns, such as 'c', one row"):
+    with pytest.warns(ShadeWarning, match="In 2 of 8 columns, such as 'c', the value of row 7 is"):
         SHADE(**settings).fit(pd.DataFrame(X, columns=list("abcdefgh")))
     with warnings.catch_warnings():  # two of forty columns hide nothing
         warnings.simplefilter("error")

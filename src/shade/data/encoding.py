@@ -300,13 +300,13 @@ def _to_days(column: Column, found: Any, source: str) -> AnyArray:
     import pyarrow
     from pyarrow import compute
 
-    what = f"{source} has a cell in column {column.name!r} that is not a date as in the training data"
+    what = f"{source} has a cell in column {column.name!r} that is not a date in the format of the training data"
     try:
         if is_text(found.type):
             found = _parse_dates(as_text(found), column.values[0] if column.values else "iso")
         moments = found.cast(pyarrow.timestamp("us")).cast(pyarrow.int64())
     except (pyarrow.ArrowInvalid, pyarrow.ArrowNotImplementedError):
-        raise DataError(f"{what}.") from None
+        raise DataError(f"{what}. Write all dates of the column in that format.") from None
     return np.asarray(compute.divide(moments.cast(pyarrow.float64(), safe=False), float(MICROSECONDS_A_DAY)).to_numpy())
 
 

@@ -43,7 +43,7 @@ def join_tables(tables: Mapping[str, RawTable]) -> RawTable:
                 f"only one of them has {enumerate_names(different)}" if different else "they are separated differently"
             )
             raise DataError(f"{name} and {other} have different columns: {what}. Write them all with the same columns.")
-    what = "Columns of the files have types that do not go together"
+    what = "Columns of the files have different types"
     with told_as(DataError, what, pyarrow.ArrowException):
         parts = [found.table.select(first.table.column_names) for found in tables.values()]
         joined = pyarrow.concat_tables(parts, promote_options="permissive")
@@ -278,5 +278,6 @@ def _explain_odd_cells(odd: Mapping[str, tuple[int, list[str]]]) -> str:
     categories, drop = (" ".join(f"{option} {quote(name)}" for name in odd) for option in ("--categories", "--drop"))
     return (
         f"{counted(len(odd), 'column')} of numbers or dates with other text: {shorten(examples)}. Correct these cells, "
-        f"or add {empty} to treat them as empty, {categories} to treat each value as a category, or {drop}"
+        f"or add {empty} to treat them as empty, {categories} to treat each value as a category, or {drop} to "
+        f"leave {'it' if len(odd) == 1 else 'them'} out"
     )

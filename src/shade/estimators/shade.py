@@ -344,8 +344,8 @@ class SHADE(TreeClusteringMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
                 rows, standardize, unit_free=self.density_unit != "data", one_hot=self.standardize == "auto"
             )
             names = getattr(self, "feature_names_in_", [f"x{column}" for column in range(self.n_features_in_)])
-            warn_of_lonely_rows(self.standardizer_.lonely, names)
             samples = self.standardizer_.apply(rows) if plan.window_rows is None else None
+            warn_of_lonely_rows(self.standardizer_.lonely, names, samples)
             data = self._read_data(samples, ranks)
             tree = None if data is None else data.dc_tree
             neighbours = self._find_neighbours(data, rows)
