@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from enum import Enum
 from typing import Any
 
 import typer
@@ -103,8 +102,9 @@ def _names(parameter: Any) -> str:
 
 def _meaning(parameter: Any) -> str:
     text = _escape((parameter.help or "").strip())
-    if isinstance(parameter.default, Enum):
-        text += f" One of {', '.join(f'``{choice.value}``' for choice in type(parameter.default))}."
+    if choices := getattr(parameter.type, "choices", None):
+        names = (getattr(choice, "value", choice) for choice in choices)
+        text += f" One of {', '.join(f'``{name}``' for name in names)}."
     default = getattr(parameter.default, "value", parameter.default)
     if default not in (None, False, (), [], "") and parameter.show_default:
         text += f" Default: ``{default}``."

@@ -114,16 +114,16 @@ def read_samples(
         Leave out all columns that are not numbers. If False, columns of text are encoded if they have few different
         values, and left out if they have many.
     keep : collection of str, default=()
-        Columns to cluster by that are left out otherwise: row numbers, and text with many different values.
+        Columns to cluster by that are left out otherwise: row numbers, text with many different values, and columns of
+        which most cells are empty.
     categories : collection of str, default=()
         Columns to encode as categories, besides columns of text with at most 20 different values: numbers that are
         codes, or text with more values. Each value becomes a column of 0 and 1; together they weigh like one column.
     missing : {"mean", "median", "indicator", "drop-rows", "drop-columns", "refuse"}, optional
         What becomes of empty cells, NaN and infinity. "mean" and "median" fill in those of the most similar rows;
         "indicator" fills in the median and adds a column of 0 and 1 that says which rows lacked a value. If None,
-        tables that are read whole are filled with the median, and columns of which most
-        cells are empty are left out; for images, and for rows that are read as they are needed,
-        a missing value is an error.
+        tables that are read whole are filled with the median, without columns of which most cells are empty; for
+        images, and for rows that are read as they are needed, a missing value is an error.
     columns : sequence of str, optional
         The columns of a table to read, all of which must be there. If None, all.
     table : TableEncoding, optional
