@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from enum import Enum
 from typing import Any
 
 import typer
@@ -102,9 +103,9 @@ def _names(parameter: Any) -> str:
 
 def _meaning(parameter: Any) -> str:
     text = _escape((parameter.help or "").strip())
-    if choices := getattr(parameter.type, "choices", None):
-        names = (getattr(choice, "value", choice) for choice in choices)
-        text += f" One of {', '.join(f'``{name}``' for name in names)}."
+    kind = parameter.type_descriptor.annotation
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        text += f" One of {', '.join(f'``{choice.value}``' for choice in kind)}."
     default = getattr(parameter.default, "value", parameter.default)
     if default not in (None, False, (), [], "") and parameter.show_default:
         text += f" Default: ``{default}``."
