@@ -156,10 +156,13 @@ def test_columns_that_would_be_filled_for_the_most_part_are_left_out_by_default(
     samples = read_samples(path)
     assert samples.feature_names == ("x",)
     assert samples.notes == (
-        "left out 1 column with empty cells in most of the 3 rows: 'note' (2). --keep note fills a column all the same",
+        "left out 1 column with empty cells in most of the 3 rows: 'note' (2). --keep note clusters by a column all "
+        "the same",
     )
     assert read_samples(path, keep=["note"]).feature_names == ("x", "note")
     assert read_samples(path, missing="median").feature_names == ("x", "note")
+    assert read_samples(path, missing="drop-rows").rows.tolist() == [[1], [2], [7]]  # as the note of the filling says
+    assert read_samples(path, missing="drop-rows", keep=["note"]).rows.tolist() == [[7, 5]]
     assert read_samples(path, drop=["x"]).feature_names == ("note",)  # something must be left
 
 
@@ -199,7 +202,8 @@ def test_missing_values_are_mended_as_asked(tmp_path: Path) -> None:
     assert "left out 2 columns with missing values: 'x', 'z'" in columns.notes
     empty = write(tmp_path / "b.csv", "x,y\n1,\n2,\n4,\n")
     assert read_samples(empty, missing="mean").feature_names == ("x",)
-    assert "Try drop-columns" in message(empty, missing="drop-rows")
+    holes = write(tmp_path / "c.csv", "x,y\n1,\n,2\n")
+    assert "Try drop-columns" in message(holes, missing="drop-rows")
     with pytest.raises(ValueError, match="must be None, 'mean'"):
         read_samples(path, missing="guess")
 

@@ -201,7 +201,7 @@ def _choose_columns(
         if left:
             told.append(f"left out {counted(len(left), 'column')} not of numbers: {enumerate_names(left)}")
         names = [name for name in names if name not in left]
-    if options.missing is None or options.missing in FILLS:
+    if options.missing in (None, "drop-rows", *FILLS):
         names = _without_empty(table, names, options, told)
     plan = plan_columns(table, names, options.categories, options.keep)
     if plan.odd:
@@ -215,18 +215,18 @@ def _choose_columns(
 
 
 def _without_empty(table: Any, names: Sequence[str], options: ReadOptions, told: list[str]) -> list[str]:
-    """Leave out columns without values, and by default those of which filling would invent most values."""
+    """Leave out columns without values, and those that would have most values invented, or most rows left out."""
     empty = [name for name in names if table[name].null_count == table.num_rows]
     if empty:
         told.append(f"left out {counted(len(empty), 'column')} without any value: {enumerate_names(empty)}")
     left = [name for name in names if name not in empty]
     mostly = [name for name in left if 2 * table[name].null_count > table.num_rows and name not in options.keep]
-    if options.missing is not None or len(mostly) in (0, len(left)):
+    if options.missing in FILLS or len(mostly) in (0, len(left)):
         return left
     shares = shorten([f"{name!r} ({table[name].null_count})" for name in mostly])
     told.append(
         f"left out {counted(len(mostly), 'column')} with empty cells in most of the {table.num_rows} rows: {shares}. "
-        f"--keep {quote(mostly[0])} fills a column all the same"
+        f"--keep {quote(mostly[0])} clusters by a column all the same"
     )
     return [name for name in left if name not in mostly]
 
