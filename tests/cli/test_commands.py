@@ -38,7 +38,7 @@ def test_fit_writes_model_labels_embedding_and_summary(fitted: Path, table: Path
     assert summary["parameters"]["network"] == [16]
     assert summary["parameters"]["random_state"] == 0
     assert summary["data"]["notes"] == [
-        "filled 2 values in 2 of 120 rows and 1 of 4 columns with the mean of similar rows"
+        "filled 2 values in 2 of 120 rows with the mean of similar rows: 'age' (2)"
     ]
     groups, clustered = pd.read_csv(table)["segment"], model.labels_ >= 0
     agreement = summary["data"]["agreement"]
