@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -65,6 +66,20 @@ class Explanation:
             for cluster, features in enumerate(self.features)
         )
         return printable("\n".join(lines))
+
+    def _repr_html_(self) -> str:
+        """Return a table for a notebook: a row for each cluster, and its features."""
+        rows = "".join(
+            f"<tr><th>{cluster}</th>"
+            + "".join(
+                f"<td><bdi>{escape(printable(self._describe(cluster, place)))}</bdi></td>"
+                for place in range(len(features))
+            )
+            + "</tr>"
+            for cluster, features in enumerate(self.features)
+        )
+        heads = "".join(f"<th>{place + 1}</th>" for place in range(self.features.shape[1]))
+        return f"<table><thead><tr><th>cluster</th>{heads}</tr></thead><tbody>{rows}</tbody></table>"
 
     def _describe(self, cluster: int, place: int) -> str:
         feature = self.features[cluster, place]

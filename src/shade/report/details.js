@@ -103,28 +103,37 @@ function offerColumns() {
   }));
 }
 
-// Compare the selection with the rest, column after column, with a frame between slices; then show what differs most.
+// Compare the selection with the rest, column after column, with a frame between slices; then draw what differs most.
 function compareInPieces() {
   if (!columns.length) return [];
-  const found = [];
+  const compared = state.nSelected > 0 && state.nSelected < n;
+  const effects = [];
   const work = () => {
     const started = performance.now();
-    while (found.length < columns.length && performance.now() - started < SLICE) found.push(compareColumn(columns[found.length]));
-    if (found.length < columns.length) pieces.unshift(work);
-    else showComparison(found);
+    while (effects.length < columns.length && performance.now() - started < SLICE) {
+      const column = columns[effects.length];
+      effects.push(compared && !isLong(column) ? Math.abs(compareColumn(column).effect) : 0);
+    }
+    if (effects.length < columns.length) pieces.unshift(work);
+    else pieces.unshift(...showComparison(effects, compared));
   };
   return [work];
 }
 
-function showComparison(found) {
-  const compared = state.nSelected > 0 && state.nSelected < n;
-  const telling = found.filter(({ column, effect, own }) => own.length > 0 && !isLong(column) && (!compared || Math.abs(effect) > 0.01));
-  if (compared) telling.sort((one, other) => Math.abs(other.effect) - Math.abs(one.effect));
-  const shown = telling.slice(0, MOST_COMPARED);
+// What is left to do: a chart a piece.
+function showComparison(effects, compared) {
+  const places = [...columns.keys()].filter((place) => !isLong(columns[place]) && (!compared || effects[place] > 0.01));
+  if (compared) places.sort((one, other) => effects[other] - effects[one]);
+  const shown = places.slice(0, MOST_COMPARED);
   element("compare-title").textContent = compared ? "How it differs from the rest" : "Values";
   element("compare-key").hidden = !compared;
   element("compare-note").textContent = compared ? (shown.length ? "" : "No column differs from the rest.") : "Choose a cluster, or select points, to compare their values with those of the rest.";
-  element("compare-charts").replaceChildren(...shown.map((one) => chartOf(one, compared)));
+  const charts = [];
+  const draws = shown.map((place) => () => {
+    const one = compareColumn(columns[place]);
+    if (one.nOwn + one.nRest) charts.push(chartOf(one, compared));
+  });
+  return [...draws, () => element("compare-charts").replaceChildren(...charts)];
 }
 
 // Names and sentences, of which most occur once: their shares tell nothing.

@@ -153,8 +153,9 @@ function showSelection() {
     row.querySelector("button").setAttribute("aria-pressed", String(whole));
   }
   const some = state.nSelected > 0;
-  element("selected").textContent = some ? `${count(state.nSelected)} of ${count(n)} selected` : "Nothing selected";
-  element("clear").disabled = !some;
+  const searched = element("search").value.trim() !== "";
+  element("selected").textContent = some ? `${count(state.nSelected)} of ${count(n)} selected` : searched ? "Nothing found" : "Nothing selected";
+  element("clear").disabled = !some && !searched;
   element("download").title = some ? "Write the selected rows to a file" : "Write all rows to a file";
   showDetails();
 }
