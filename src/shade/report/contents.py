@@ -18,6 +18,7 @@ from shade.clustering.clustering import Clustering, finish
 from shade.clustering.joining import join_clusters
 from shade.clustering.layers import find_layers
 from shade.clustering.number_scores import score_numbers
+from shade.clustering.reliability import Reliability
 from shade.clustering.selection import FlatClustering, select_each_number
 from shade.clustering.structure_tree import StructureTree
 from shade.data.samples import counted
@@ -188,6 +189,7 @@ def gather_contents(model: TreeClusteringMixin, samples: KnownSamples, views: Se
         "picked": pick_columns([column["name"] for column in columns], effects),
         "leftOut": left_out,
         "layers": layers,
+        "reliability": describe_reliability(model.reliability()),
         "points": {
             "row": pack(order, np.int32),
             "reachability": pack(_finite(model.dc_tree_.reachability), np.float32),
@@ -211,6 +213,16 @@ def gather_contents(model: TreeClusteringMixin, samples: KnownSamples, views: Se
         "noise": {"light": _hex([NOISE_COLOUR])[0], "dark": _hex([DARK_NOISE_COLOUR])[0]},
         "thumbnails": None if samples.images is None else _thumbnails(samples.images, clusters, tree.order),
     }
+
+
+def describe_reliability(found: Reliability) -> list[dict[str, float | None]]:
+    """Return the figures of each cluster, rounded; None where there is none."""
+    names = ("evidence", "limit", "stability", "separation")
+    figures = np.column_stack([getattr(found, name) for name in names]).round(3)
+    return [
+        {name: value if np.isfinite(value) else None for name, value in zip(names, row, strict=True)}
+        for row in figures.tolist()
+    ]
 
 
 def describe_run(model: Any, samples: KnownSamples, command: str | None = None) -> dict[str, Any]:

@@ -49,11 +49,22 @@ function showCard(label) {
 function factsOf(cluster, label) {
   const facts = [`${count(state.sizes[label])} points, ${percent(state.sizes[label] / n)}`];
   if (state.clusters.length > 1) facts.push(`persistence ${cluster.persistence.toFixed(2)}`);
+  if (state.number === 0) facts.push(...reliabilityOf(data.reliability[label]));
   if (truth) {
     const { name, share } = commonTruths()[label];
     facts.push([`${percent(share)} labelled `, make("bdi", {}, name)]);
   }
   if (cluster.words && cluster.words.length) facts.push(["words: ", make("bdi", {}, cluster.words.map((word) => word.name).join(", "))]);
+  return facts;
+}
+
+// How far to trust a cluster of the fit.
+function reliabilityOf({ evidence, limit, stability, separation }) {
+  const facts = [];
+  const told = (text, title) => make("span", { title }, text);
+  if (evidence !== null) facts.push(told(`evidence ${evidence.toFixed(2)}${limit === null ? "" : ` of ${limit.toFixed(2)} needed`}`, "How much denser the cluster is than the place where it meets the next one"));
+  facts.push(told(`stability ${stability.toFixed(2)}`, "How well it is found again in random halves of the rows; 1 is always"));
+  facts.push(told(`DISCO ${separation.toFixed(2)}`, "How well the density supports the cluster, from −1 to 1"));
   return facts;
 }
 

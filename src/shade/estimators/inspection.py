@@ -1,4 +1,4 @@
-"""What a fitted model shows in a notebook."""
+"""What a fitted model tells about its clusters: how far to trust them, and what a notebook shows."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from shade._base.arrays import FloatArray, IntArray
 from shade._base.text import printable
+from shade.clustering.clustering import Clustering
+from shade.clustering.reliability import Reliability, measure_reliability
+from shade.metrics.internal import disco_samples
 
 if TYPE_CHECKING:
     from shade.report import Explorer
@@ -17,12 +20,40 @@ if TYPE_CHECKING:
 MOST_LISTED = 12
 
 
-class NotebookMixin:
-    """For estimators with the attributes of a clustering: their output in a notebook."""
+class InspectionMixin:
+    """For estimators with the attributes of a clustering."""
 
+    clustering_: Clustering
     labels_: IntArray
     cluster_persistence_: FloatArray
     n_clusters_: int
+
+    def reliability(self) -> Reliability:
+        """Measure how far to trust each cluster: the evidence for it, and whether half of the rows show it again.
+
+        Nothing is trained or searched again, so this takes seconds for 100,000 rows. For the stability, 20 random
+        halves of the rows are clustered by the same rule, in the same density tree. So it shows whether a cluster
+        depends on few rows. It does not show whether other networks would find it: fit with another `random_state` for
+        that.
+
+        Returns
+        -------
+        Reliability
+            Print it, read its arrays, or turn it into a table with `to_frame()`.
+
+        Examples
+        --------
+        >>> from shade import DCTreeClustering
+        >>> from shade.data import make_blobs
+        >>> X, _ = make_blobs(600, n_clusters=3, random_state=0)
+        >>> model = DCTreeClustering().fit(X)
+        >>> bool((model.reliability().evidence > model.reliability().limit).all())
+        True
+        """
+        check_is_fitted(self)
+        rule, tree = self.clustering_.rule, self.clustering_.dc_tree
+        values = disco_samples(self.clustering_.points, self.labels_, min_samples=rule.min_samples, tree=tree)
+        return measure_reliability(self.clustering_, values)
 
     def explore(self, samples: object = None, *, height: int = 900) -> Explorer:
         """Show the report of this model in a notebook.
