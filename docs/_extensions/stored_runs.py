@@ -41,7 +41,7 @@ class StoredRuns(SphinxDirective):
         ]
         datasets, rows = compare_methods(runs)
         return self.parse_text_to_nodes(
-            _as_list_table(["method", *datasets, "mean"], rows)
+            _as_list_table(["method", "mean", *datasets], rows)
         )
 
 

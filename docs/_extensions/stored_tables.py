@@ -33,7 +33,7 @@ def compare_methods(runs: list[Run]) -> tuple[list[str], list[list[str]]]:
         rows.append((title, means, float(np.mean(means))))
     rows.sort(key=lambda row: -row[2])
     return datasets, [
-        [title, *(f"{mean:.1f}" for mean in means), f"{whole:.1f}"]
+        [title, f"{whole:.1f}", *(f"{mean:.1f}" for mean in means)]
         for title, means, whole in rows
     ]
 
