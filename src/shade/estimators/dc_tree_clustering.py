@@ -13,9 +13,10 @@ from shade._base.parallel import tree_device
 from shade._base.ranks import process_group
 from shade._base.validation import check_parameters
 from shade.clustering.known import Known
+from shade.estimators.clustered import CLUSTERING_RULES
 from shade.estimators.result_warnings import warn_of_result
 from shade.estimators.row_checks import check_ranks, check_rows
-from shade.estimators.tree_estimator import CLUSTERING_RULES, TreeClusteringMixin
+from shade.estimators.tree_estimator import TreeClusteringMixin
 
 
 class DCTreeClustering(TreeClusteringMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]

@@ -22,12 +22,12 @@ from shade.data.row_sources import RowSource, fingerprint
 from shade.data.samples import enumerate_names
 
 if TYPE_CHECKING:
-    from shade.estimators.shade import SHADE
+    from shade.estimators.embedding_methods import EmbeddingMixin
 
 OF_A_RANK = {"callbacks", "device", "n_jobs", "verbose"}  # parameters that may differ between the processes of a fit
 
 
-def check_samples(model: SHADE, X: Any, *, reset: bool) -> Any:
+def check_samples(model: EmbeddingMixin, X: Any, *, reset: bool) -> Any:
     """Check rows and flatten images. The shape of one sample is stored for the network."""
     source = as_source(X)
     X = validation.to_numpy(X)

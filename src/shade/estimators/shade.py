@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from os import PathLike
-from pathlib import Path
-from typing import Any, Self, cast
+from typing import Any, Self
 
 import numpy as np
 import torch
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
 from shade._base import validation
-from shade._base.arrays import AnyArray, FloatArray, SingleArray
+from shade._base.arrays import AnyArray, SingleArray
 from shade._base.errors import unchanged_on_error
-from shade._base.files import new_array_file
 from shade._base.parallel import resolve_device, tree_device, usual_torch
 from shade._base.ranks import Ranks, process_group
 from shade._base.validation import Choice, Real, Rule, Whole, check_parameters
@@ -31,12 +28,12 @@ from shade.data.standardize import Standardizer, choose_standardization, have_on
 from shade.density.data_tree import DataTree
 from shade.density.neighbours import find_neighbours
 from shade.density.spanning_tree import minimum_spanning_tree
-from shade.estimators.result_warnings import warn_of_lonely_rows, warn_of_misfit, warn_of_result
+from shade.estimators.clustered import CLUSTERING_RULES
+from shade.estimators.embedding_methods import EmbeddingMixin
+from shade.estimators.result_warnings import warn_of_lonely_rows, warn_of_result
 from shade.estimators.row_checks import check_ranks, check_samples
-from shade.estimators.tree_estimator import CLUSTERING_RULES, TreeClusteringMixin
-from shade.training.autoencoders import check_network, has_decoder, shape_for_network
+from shade.training.autoencoders import check_network
 from shade.training.callbacks import as_callback, verbosity_callbacks
-from shade.training.embedder import Embedder
 from shade.training.fitting import (
     TrainingJob,
     begin_training,
@@ -72,7 +69,7 @@ RULES: dict[str, Rule] = {
 }
 
 
-class SHADE(TreeClusteringMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]
+class SHADE(EmbeddingMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]
     """Deep density-based clustering.
 
     Trains an autoencoder so that distances in its embedding follow density-connectivity in the data, then reads
@@ -212,10 +209,6 @@ class SHADE(TreeClusteringMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
     (600, 2)
     """
 
-    sample_shape_: tuple[int, ...]
-    standardizer_: Standardizer
-    networks_: list[nn.Module]
-    reconstruction_limit_: float | None  # files of earlier versions have none
     table_encoding_: TableEncoding  # only if the command line read the data from a table
 
     def __init__(
@@ -296,12 +289,9 @@ class SHADE(TreeClusteringMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
             ndarray, DataFrame or torch tensor. Or data that is read when it is needed: a memmap, a zarr array or any
             object with `shape`, `dtype` and slicing, or the path of a npy or parquet file, a zarr store, or a folder of
             parquet files or images.
-        y : array-like of shape (n_samples,), optional
-            Known labels of some rows as whole numbers, −1 for rows whose label is unknown. Rows with the same label are
-            in one cluster, rows with different labels in different ones. A `y` without −1 (or NaN) is ignored, because
-            pipelines pass one to each step and nothing would be left to find.
-        must_link, cannot_link : array-like of int of shape (n_pairs, 2), optional
-            Pairs of row numbers that belong to one cluster, and pairs that do not.
+        y, must_link, cannot_link : array-like, optional
+            Known labels of some rows, and pairs of rows that belong to one cluster or do not: see
+            :meth:`DCTreeClustering.fit`.
         checkpoint : str or path, optional
             File for the state of training. It is always complete. Ctrl-C also writes it.
         checkpoint_minutes : float, optional, default=10.0
@@ -360,101 +350,6 @@ class SHADE(TreeClusteringMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
             self._cluster_points(self.embedding_.astype(np.float64), ranks, data, self.settled_, known)
         warn_of_result(self.clustering_)
         return self
-
-    def update(self, X: object) -> Self:
-        """Add new rows to those that were clustered, without training.
-
-        The networks embed the new rows, and all rows are clustered again, by the same rule. New clusters may appear.
-        Clusters that go on keep their numbers, so 0 need not be the largest. If a cluster disappears, a new cluster or
-        the last one gets its number. The background of the data is not searched again: a new row belongs to it if the
-        row that it reaches first does. A warning says if the networks do not fit the new rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or images or data to be read as in `fit`
-            New rows only. They come after the rows that were clustered before, in all attributes.
-
-        Returns
-        -------
-        SHADE
-            Itself, changed.
-
-        Examples
-        --------
-        >>> from shade import SHADE
-        >>> from shade.data import make_three_clusters
-        >>> X, _ = make_three_clusters(600, random_state=0)
-        >>> model = SHADE(embedding_size=2, n_networks=1, epochs=5, random_state=0).fit(X[:500])
-        >>> model.update(X[500:]).labels_.shape
-        (600,)
-        """
-        check_is_fitted(self)
-        with unchanged_on_error(self):
-            rows, embedder = check_samples(self, X, reset=False), self._embedder()
-            added = embedder.embed(rows)
-            far_away = self._grow(added.astype(np.float64))
-            self.embedding_ = np.concatenate([self.embedding_, added])
-            badly = 0.0
-            if self.reconstruction_limit_ is not None and all(map(has_decoder, self.networks_)):
-                badly = float(np.mean(embedder.errors(rows) > self.reconstruction_limit_))
-        warn_of_misfit(far_away, badly)
-        return self
-
-    def transform(self, X: object, *, out: str | PathLike[str] | None = None) -> SingleArray:
-        """Embed rows. The embedding of a row does not depend on the other rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or images or data to be read as in `fit`
-        out : str or path, optional
-            A npy file to which the embedding is written block by block; the result is then a memmap of it.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, networks * embedding_size)
-        """
-        check_is_fitted(self)
-        rows = check_samples(self, X, reset=False)
-        if out is None:
-            return self._embedder().embed(rows)
-        with new_array_file(Path(out), (len(rows), self.embedding_.shape[1])) as embedding:
-            self._embedder().embed(rows, embedding)
-        return cast(SingleArray, np.load(out, mmap_mode="r"))
-
-    def inverse_transform(self, Z: object) -> FloatArray:
-        """Decode embedded rows to the unit and shape of the data. The results of several networks are averaged.
-
-        Parameters
-        ----------
-        Z : array-like of shape (n_samples, networks * embedding_size)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_features), or images as in `fit`
-        """
-        check_is_fitted(self)
-        if not all(map(has_decoder, self.networks_)):
-            raise ValueError(
-                "This SHADE was saved without its decoder, so it cannot turn the embedding back into rows."
-            )
-        points = validation.check_points(Z).astype(np.float32)
-        if points.shape[1] != self.embedding_.shape[1]:
-            columns = self.embedding_.shape[1]
-            raise ValueError(f"Z has {points.shape[1]} columns, but the embedding of this SHADE has {columns}.")
-        return self._embedder().decode(points).reshape(len(points), *self.sample_shape_)
-
-    def to_onnx(self, path: str | PathLike[str]) -> None:
-        """Write the encoder with its standardisation as an ONNX file, which does `transform` without shade or torch.
-
-        Parameters
-        ----------
-        path : str or path
-            Usually ends in ".onnx". The input is "X", any number of samples in float32; the output is "embedding".
-        """
-        check_is_fitted(self)
-        from shade.persistence.onnx_export import write_onnx
-
-        write_onnx(path, self.standardizer_, self.networks_, self.sample_shape_, self._network_shape())
 
     def _read_data(self, samples: SingleArray | None, ranks: Ranks) -> DataTree | None:
         """Return the density tree of the data, or None if training uses trees of batches."""
@@ -517,22 +412,6 @@ class SHADE(TreeClusteringMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         for callback in self.callbacks:
             as_callback(callback)
         return resolve_device(self.device)
-
-    def _embedder(self) -> Embedder:
-        return Embedder(self.standardizer_, self.networks_, self._network_shape(), resolve_device(self.device))
-
-    def _network_shape(self) -> tuple[int, ...]:
-        return shape_for_network(self.network, self.sample_shape_)
-
-    def _space_of(self, X: object) -> FloatArray:
-        return self.standardizer_.apply(check_samples(self, X, reset=False)).astype(np.float64)
-
-    def _points_of(self, X: object) -> Iterator[FloatArray]:
-        return self._embedder().points(check_samples(self, X, reset=False))
-
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.embedding_.shape[1])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
