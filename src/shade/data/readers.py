@@ -24,7 +24,7 @@ from shade.data.images import IMAGE_SUFFIXES, ImageFiles, read_images
 from shade.data.missing import resolve_missing
 from shade.data.other_tables import read_arrow, read_excel, read_json_lines, read_sqlite
 from shade.data.parquet import open_parquet, read_parquet
-from shade.data.row_sources import ArraySource, RowSource, open_memmap
+from shade.data.row_sources import ArraySource, RowSource, SparseRows, open_memmap
 from shade.data.samples import ReadOptions, Samples
 from shade.data.tables import RawTable, join_tables, samples_of_table
 from shade.data.text import PACKED, STANDARD_INPUT, read_text, table_in_zip
@@ -218,7 +218,9 @@ def as_source(X: Any) -> RowSource | None:
         return open_source(Path(X))
     if isinstance(X, np.memmap):
         return open_memmap(X)
-    in_memory = isinstance(X, np.ndarray | np.generic) or hasattr(X, "toarray") or hasattr(X, "detach")
+    if hasattr(X, "tocsr"):
+        return SparseRows(X)
+    in_memory = isinstance(X, np.ndarray | np.generic) or hasattr(X, "detach")
     a_table = hasattr(X, "__dataframe__") or hasattr(X, "iloc")
     if in_memory or a_table or not all(hasattr(X, name) for name in ("shape", "dtype", "__getitem__")):
         return None

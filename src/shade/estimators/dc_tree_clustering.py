@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Any, Self
 
 from sklearn.base import BaseEstimator, ClusterMixin
 
@@ -105,7 +105,8 @@ class DCTreeClustering(TreeClusteringMixin, ClusterMixin, BaseEstimator):  # typ
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            A sparse matrix is turned into a full one.
         y : array-like of shape (n_samples,), optional
             Known labels of some rows as whole numbers, −1 for rows whose label is unknown. Rows with the same label are
             in one cluster, rows with different labels in different ones. A `y` without −1 (or NaN) is ignored, because
@@ -141,6 +142,11 @@ class DCTreeClustering(TreeClusteringMixin, ClusterMixin, BaseEstimator):  # typ
         check_parameters(vars(self), CLUSTERING_RULES, "DCTreeClustering")
         validation.check_n_jobs(self.n_jobs, "DCTreeClustering")
         tree_device(self.device)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
 
     def _points_of(self, X: object) -> list[FloatArray]:
         return [self._space_of(X)]

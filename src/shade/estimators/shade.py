@@ -286,9 +286,9 @@ class SHADE(EmbeddingMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or images of shape (n_samples, channels, height, width)
-            ndarray, DataFrame or torch tensor. Or data that is read when it is needed: a memmap, a zarr array or any
-            object with `shape`, `dtype` and slicing, or the path of a npy or parquet file, a zarr store, or a folder of
-            parquet files or images.
+            ndarray, DataFrame or torch tensor. Or data that is read when it is needed: a sparse matrix, a memmap, a
+            zarr array or any object with `shape`, `dtype` and slicing, or the path of a npy or parquet file, a zarr
+            store, or a folder of parquet files or images.
         y, must_link, cannot_link : array-like, optional
             Known labels of some rows, and pairs of rows that belong to one cluster or do not: see
             :meth:`DCTreeClustering.fit`.
@@ -416,4 +416,5 @@ class SHADE(EmbeddingMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = []  # the embedding is always float32
+        tags.input_tags.sparse = True
         return tags
