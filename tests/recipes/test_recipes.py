@@ -44,6 +44,13 @@ def test_a_table_with_pandas(run: Any) -> None:
     assert scope["found"].index[0] == "C0000"
 
 
+def test_distances_and_graphs(run: Any) -> None:
+    scope = run("distances_graphs")
+    right = np.repeat([0, 1, 2], 40)
+    assert adjusted_rand_score(right, scope["model"].labels_) == 1.0
+    assert (scope["model"].predict(scope["distances"]) == scope["model"].labels_).all()
+
+
 def test_cells_with_anndata(run: Any) -> None:
     pytest.importorskip("anndata", reason="needs anndata (the h5ad extra)")
     scope = run("cells_anndata")

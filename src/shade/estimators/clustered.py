@@ -75,6 +75,11 @@ class Clustered:
         """The points that were clustered: the embedding, or the given rows if nothing was trained."""
         return getattr(self, "embedding_", self.clustering_.points)
 
+    def _need_points(self, method: str) -> None:
+        """Raise an error if distances were clustered instead of points."""
+        if self.clustering_.points.shape[1] == 0:
+            raise ValueError(f"{method} needs points, but this model was fitted on distances between rows.")
+
     def rule(self) -> ClusterRule:
         """Return the rule that the parameters describe."""
         return ClusterRule(**{name: getattr(self, name) for name in CLUSTERING_RULES})

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Self, cast
 
 import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
@@ -24,8 +25,11 @@ from shade.training.autoencoders import has_decoder, shape_for_network
 from shade.training.embedder import Embedder
 
 
-class EmbeddingMixin(TreeClusteringMixin):
-    """Methods of SHADE that use its networks."""
+class EmbeddingMixin(TreeClusteringMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ignore[misc]
+    """Methods of SHADE that use its networks.
+
+    It is a TransformerMixin itself, since scikit-learn's `set_output` wraps `transform` in the class that defines it.
+    """
 
     network: Sequence[int] | str | nn.Module
     sample_shape_: tuple[int, ...]

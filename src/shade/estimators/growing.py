@@ -44,6 +44,7 @@ class GrowingMixin(Clustered):
         array([1, 1, 1, 0, 0, 0, 0, 1, 1, 2, 2, 2])
         """
         check_is_fitted(self)
+        self._need_points("update")
         with unchanged_on_error(self):
             self._grow(np.concatenate(list(self._points_of(X))))
         return self

@@ -81,6 +81,7 @@ class ResultMixin(Clustered):
         ((150, 2), (3, 2))
         """
         check_is_fitted(self)
+        self._need_points("map")
         if self._map is None or self._map[0] is not self.points_:  # another fit has other points
             self._map = self.points_, map_points(self.points_, n_jobs=self.n_jobs)
         found = self._map[1]

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 import torch
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.base import BaseEstimator, ClusterMixin
 from torch import nn
 
 from shade._base import validation
@@ -69,7 +69,7 @@ RULES: dict[str, Rule] = {
 }
 
 
-class SHADE(EmbeddingMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]
+class SHADE(EmbeddingMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]
     """Deep density-based clustering.
 
     Trains an autoencoder so that distances in its embedding follow density-connectivity in the data, then reads

@@ -144,6 +144,7 @@ class TreeClusteringMixin(GrowingMixin, ResultMixin):
             if X is not None:
                 raise ValueError("The 'X' parameter of assign_noise goes with strategy='nearest' only.")
             return follow_links(self.labels_, self.clustering_.links)
+        self._need_points("assign_noise(strategy='nearest')")
         points = self.clustering_.points if X is None else self._space_of(X)
         if len(points) != len(self.labels_):
             raise ValueError(f"X has {len(points)} rows, but {len(self.labels_)} were clustered.")

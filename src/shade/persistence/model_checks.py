@@ -62,6 +62,7 @@ def check_contents(contents: ModelContents) -> None:
     description, arrays = contents.description, contents.arrays
     _check_description(description)
     deep = description["estimator"] == "SHADE"
+    of_distances = description["parameters"].get("metric") == "precomputed"
     kinds = {
         "embedding": np.float32 if deep else np.float64,
         "groups": np.int64,
@@ -72,6 +73,7 @@ def check_contents(contents: ModelContents) -> None:
         **(DEEP if deep else {}),
         **(KNOWN if set(arrays) & set(KNOWN) else {}),
         **({"numbers": np.int64} if "numbers" in arrays else {}),
+        **({"core": np.float64} if of_distances and "core" in arrays else {}),
     }
     _require(set(arrays) == set(kinds), f"it holds the arrays {sorted(arrays)!s:.400}, not {sorted(kinds)}")
     for name, kind in kinds.items():
@@ -82,7 +84,7 @@ def check_contents(contents: ModelContents) -> None:
             f"{name} has shape {arrays[name].shape}, not {dimensions} dimensions",
         )
     n, columns = arrays["embedding"].shape
-    _require(n >= 2 and columns >= 1, f"the embedding has shape {(n, columns)}")
+    _require(n >= 2 and (columns >= 1) != of_distances, f"the embedding has shape {(n, columns)}")
     _require(np.isfinite(arrays["embedding"]), "the embedding has values that are not numbers")
     features = math.prod(description["sample_shape"])
     if deep:
@@ -91,7 +93,8 @@ def check_contents(contents: ModelContents) -> None:
         _require(sizes == (features, columns), f"the probe has {sizes} columns, not {(features, columns)}")
         _require(len(arrays["probe.embedding"]) <= MOST_PROBES, "there are too many probes")
     else:
-        _require(features == columns and not contents.tensors, f"it has {columns} columns, not {features}")
+        expected = n if of_distances else columns
+        _require(features == expected and not contents.tensors, f"it has {expected} columns, not {features}")
     _check_tree(part_of(arrays, "dc_tree."), n)
     _check_clustering(part_of(arrays, "clustering."), n)
     if "numbers" in arrays:
@@ -189,6 +192,9 @@ def check_points(clustering: Clustering) -> None:
     size = np.bincount(groups[groups >= 0])
     dense = int(size.sum())
     _require(size >= min_samples, f"there are {size.min()} rows in a group, fewer than min_samples")
+    if clustering.points.shape[1] == 0:
+        _check_core(clustering)
+        return
     first_merge = np.empty(2 * tree.n_points)
     first_merge[tree.left] = first_merge[tree.right] = tree.height
     by_group = np.argsort(groups, kind="stable")[len(groups) - dense :]
@@ -197,6 +203,16 @@ def check_points(clustering: Clustering) -> None:
     pairs = MOST_PAIRS // max(1, clustering.points.shape[1] // FEW_COLUMNS)
     for rows in groups_of_rows[:: 1 + len(groups_of_rows) // MOST_GROUPS]:
         _check_nearest(clustering.points[rows], first_merge[rows], min_samples, pairs * len(rows) // dense)
+
+
+def _check_core(clustering: Clustering) -> None:
+    """Check core distances where there are no points: no row joins the tree nearer than that."""
+    core, tree = clustering.core, clustering.dc_tree
+    if core is not None:
+        _require(len(core) == tree.n_points, f"there are {len(core)} core distances for {tree.n_points} rows")
+        joining = np.minimum(tree.reachability, np.append(tree.reachability[1:], np.inf))[tree.position]
+        _require((core >= 0) & (core < np.inf), "there are core distances that are no distances")
+        _require((core <= joining) | clustering.shown.background, "the tree is not of the core distances")
 
 
 def _check_steps(clustering: Clustering, first_merge: FloatArray) -> None:

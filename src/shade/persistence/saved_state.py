@@ -80,6 +80,8 @@ def contents_of(model: Any, *, decoder: bool = True) -> ModelContents:
         **{f"dc_tree.{name}": value for name, value in clustering.dc_tree.to_arrays().items()},
         **{f"clustering.{name}": value for name, value in clustering.flat.to_arrays().items()},
     }
+    if clustering.core is not None:
+        arrays["core"] = clustering.core
     if clustering.numbers is not None:
         arrays["numbers"] = clustering.numbers
     if clustering.known is not None:
@@ -107,6 +109,7 @@ def _check_parameters_of_fit(model: Any) -> None:
     """Raise an error if parameters were changed after fitting: the file would not describe its contents."""
     wanted, rule = vars(model), asdict(model.clustering_.rule)
     same = all(wanted[name] == value for name, value in rule.items() if name in wanted)
+    same &= (wanted.get("metric") == "precomputed") == (model.clustering_.points.shape[1] == 0)
     if not same or wanted.get("n_networks") not in (None, getattr(model, "n_networks_", None)):
         raise ValueError(
             f"The parameters of this {type(model).__name__} are not those that it was fitted with: set them back, or "
@@ -155,6 +158,7 @@ def restore(model: Any, contents: ModelContents) -> None:
         description["settled"],
         known_of(arrays),
         arrays.get("numbers"),
+        arrays.get("core"),
     )
     check_points(clustering)
     check_clusters(clustering, FlatClustering.from_arrays(part_of(arrays, "clustering.")))
