@@ -217,7 +217,7 @@ def test_what_needs_points_says_so() -> None:
         (lambda: model.predict(SQUARE[:, :3]), "X has 3 features"),
         (lambda: model.predict(sparse.csr_array(SQUARE[:, :3])), "X has 3 features"),
         (lambda: model.predict(-SQUARE), "must not be negative"),
-        (lambda: given().fit(SQUARE, y=[0] + [-1] * 11), "Known labels and pairs need points"),
+        (lambda: given().fit(SQUARE, y=[0] + [-1] * 11), "Known labels, pairs and weights need points"),
         (lambda: given().fit(minimum_spanning_tree(SQUARE)), "needs the number of dimensions"),
         (lambda: given().fit(SQUARE, dimension=0.5), r"'dimension' parameter of fit must be a float in the range \[1"),
         (lambda: DCTreeClustering().fit(SQUARE, dimension=2.0), "go with metric='precomputed' only"),

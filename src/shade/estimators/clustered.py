@@ -7,11 +7,19 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
+
 from shade._base.arrays import FloatArray, IntArray, SingleArray
 from shade._base.parallel import tree_device
 from shade._base.ranks import Ranks
 from shade._base.validation import Choice, Rule, Whole
-from shade.clustering.assignment import Attachment, join_attachments
+from shade.clustering.assignment import (
+    Attachment,
+    join_attachments,
+    label_new_points,
+    score_new_points,
+    strengths_of_new_points,
+)
 from shade.clustering.clustering import Clustering, attach, cluster
 from shade.clustering.known import Known
 from shade.clustering.rule import ClusterRule
@@ -19,6 +27,7 @@ from shade.clustering.structure_tree import SELECTIONS, StructureTree
 from shade.density.data_tree import DataTree
 from shade.density.dc_tree import DCTree
 from shade.density.grouped_tree import TreeOfRows, tree_of_rows
+from shade.estimators.weights import Weights
 
 CLUSTERING_RULES: dict[str, Rule] = {
     "min_samples": Whole(2),
@@ -55,6 +64,7 @@ class Clustered:
     dc_tree_: DCTree
     structure_tree_: StructureTree
     known_labels_: IntArray
+    _weights: Weights | None = None
 
     if TYPE_CHECKING:
 
@@ -73,7 +83,22 @@ class Clustered:
     @property
     def points_(self) -> FloatArray | SingleArray:
         """The points that were clustered: the embedding, or the given rows if nothing was trained."""
-        return getattr(self, "embedding_", self.clustering_.points)
+        points = self.clustering_.points if self._weights is None else self._weights.points
+        return getattr(self, "embedding_", points)
+
+    @property
+    def weights_(self) -> IntArray | None:
+        """How often each row of the fit counts; None if each counts once."""
+        return None if self._weights is None else self._weights.counts
+
+    def set_weights(self, counts: IntArray, points: FloatArray) -> None:
+        """Set how often each given point counts, before the clustering of the points is set."""
+        self._weights = Weights(counts, points)
+
+    @property
+    def _given_rows(self) -> Attachment | None:
+        """Where the rows of the fit join the tree; None if each of them is one row of it."""
+        return None if self._weights is None else self._weights.attach(self.clustering_, self.n_jobs)
 
     def _need_points(self, method: str) -> None:
         """Raise an error if distances were clustered instead of points."""
@@ -118,8 +143,14 @@ class Clustered:
         self.labels_ = flat.labels
         self.probabilities_ = flat.strengths
         self.outlier_scores_ = flat.outlier_scores
+        if (given := self._given_rows) is not None:
+            self.labels_ = label_new_points(flat, given)
+            self.probabilities_ = strengths_of_new_points(flat, clustering.structure_tree, given, self.labels_)
+            self.outlier_scores_ = score_new_points(clustering.structure_tree, given)
         self.cluster_persistence_ = flat.persistence
         self.exemplar_indices_ = list(flat.exemplars)
+        if self._weights is not None:
+            self.exemplar_indices_ = [np.unique(self._weights.rows[rows]) for rows in flat.exemplars]
         self.n_clusters_ = flat.n_clusters
         self.known_labels_ = clustering.known_labels
 

@@ -24,6 +24,7 @@ from shade.estimators.clustered import CLUSTERING_RULES
 from shade.estimators.result_warnings import warn_of_result
 from shade.estimators.row_checks import check_ranks, check_rows, check_source
 from shade.estimators.tree_estimator import TreeClusteringMixin
+from shade.estimators.weights import Weights
 
 METRIC = Choice(("euclidean", "cosine", "precomputed"))
 
@@ -76,6 +77,8 @@ class DCTreeClustering(TreeClusteringMixin, ClusterMixin, BaseEstimator):  # typ
         For each cluster, rows from its densest parts.
     known_labels_ : ndarray of shape (n_clusters_,)
         For each cluster, the known label of its rows; −1 if none is known.
+    weights_ : ndarray of shape (n_samples,), optional
+        The weights of the rows; None if each row counts once.
     dc_tree_ : DCTree
     structure_tree_ : StructureTree
     n_clusters_ : int
@@ -121,6 +124,7 @@ class DCTreeClustering(TreeClusteringMixin, ClusterMixin, BaseEstimator):  # typ
         *,
         must_link: object = None,
         cannot_link: object = None,
+        sample_weight: object = None,
         dimension: float | None = None,
     ) -> Self:
         """Cluster points.
@@ -138,6 +142,9 @@ class DCTreeClustering(TreeClusteringMixin, ClusterMixin, BaseEstimator):  # typ
             pipelines pass one to each step and nothing would be left to find.
         must_link, cannot_link : array-like of int of shape (n_pairs, 2), optional
             Pairs of row numbers that belong to one cluster, and pairs that do not.
+        sample_weight : array-like of int of shape (n_samples,), optional
+            How many equal rows each row stands for, in densities and in sizes. Rows of weight 0 are left out, and
+            labelled like new rows. `dc_tree_` and `structure_tree_` hold each row as often as it counts.
         dimension : float, optional
             Number of dimensions in which distances were measured, for metric="precomputed". In few dimensions, chance
             alone makes deeper gaps between dense places. If None, it is estimated from the distances; a spanning tree
@@ -163,18 +170,24 @@ class DCTreeClustering(TreeClusteringMixin, ClusterMixin, BaseEstimator):  # typ
             distances = self._distances_to_cluster(X, dimension)
             points = self._to_points(X, reset=True) if distances is None else np.empty((0, 1))
             n = len(points) if distances is None else distances.n_points
-            validation.check_min_samples(self.min_samples, n, 2, "DCTreeClustering")
             known = Known.from_user(y, must_link, cannot_link, n)
+            if distances is not None and (known is not None or sample_weight is not None):
+                raise ValueError(
+                    "Known labels, pairs and weights need points: leave them out with metric='precomputed'."
+                )
+            self._weights = None if distances else Weights.from_user(sample_weight, points)
+            if self._weights is not None:
+                points, known = self._weights.repeated, self._weights.repeat_known(known)
+                n = len(points)
+            validation.check_min_samples(self.min_samples, n, 2, "DCTreeClustering")
             if distances is None:
                 check_ranks(ranks, {**self.get_params(), "known": known}, points)
                 self._cluster_points(points, ranks, known=known)
-            elif known is None:
+            else:
                 values = distances.weights if isinstance(distances, SpanningTree) else distances.values
                 check_ranks(ranks, {**self.get_params(), "dimension": dimension}, values)
                 found = ranks.from_first(lambda: cluster_distances(distances, self.rule(), dimension))
                 self.set_clustering(found)
-            else:
-                raise ValueError("Known labels and pairs need points: leave them out with metric='precomputed'.")
         warn_of_result(self.clustering_)
         return self
 

@@ -53,5 +53,7 @@ class GrowingMixin(Clustered):
         """Add new points; returns the share of them that is far from those before."""
         before, device = self.clustering_, tree_device(self.device)
         attachment = attach(before, points, self.n_jobs)
+        if self._weights is not None:
+            self._weights = self._weights.with_more(points)
         self.set_clustering(grow(before, points, attachment, self.n_jobs, device))
         return share_far_away(before, attachment)

@@ -6,6 +6,7 @@ import copy
 from dataclasses import replace
 from typing import Any, Literal, Self, overload
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from shade._base.arrays import FloatArray, IntArray
@@ -104,7 +105,7 @@ class TreeClusteringMixin(GrowingMixin, ResultMixin):
         """
         check_is_fitted(self)
         check_parameter("top", top, Whole(1, optional=True), "memberships")
-        return memberships_of(self.clustering_, None if X is None else self._attach(X), top)
+        return memberships_of(self.clustering_, self._given_rows if X is None else self._attach(X), top)
 
     def score_samples(self, X: object) -> FloatArray:
         """Return the negative outlier score of each row: 0 in the densest part of a branch, near −1 far outside.
@@ -143,9 +144,14 @@ class TreeClusteringMixin(GrowingMixin, ResultMixin):
         if strategy == "tree":
             if X is not None:
                 raise ValueError("The 'X' parameter of assign_noise goes with strategy='nearest' only.")
-            return follow_links(self.labels_, self.clustering_.links)
+            found = follow_links(self.clustering_.flat.labels, self.clustering_.links)
+            return (
+                found
+                if (given := self._given_rows) is None
+                else np.where(self.labels_ >= 0, self.labels_, found[given.row])
+            )
         self._need_points("assign_noise(strategy='nearest')")
-        points = self.clustering_.points if X is None else self._space_of(X)
+        points = np.asarray(self.points_, np.float64) if X is None else self._space_of(X)
         if len(points) != len(self.labels_):
             raise ValueError(f"X has {len(points)} rows, but {len(self.labels_)} were clustered.")
         return assign_nearest(self.labels_, points, self.n_jobs)
@@ -230,4 +236,5 @@ class TreeClusteringMixin(GrowingMixin, ResultMixin):
         [3, 12]
         """
         check_is_fitted(self)
-        return find_layers(self.clustering_)
+        found = find_layers(self.clustering_)
+        return found if (given := self._given_rows) is None else found.of_rows(given.row)

@@ -73,6 +73,7 @@ def check_contents(contents: ModelContents) -> None:
         **(DEEP if deep else {}),
         **(KNOWN if set(arrays) & set(KNOWN) else {}),
         **({"numbers": np.int64} if "numbers" in arrays else {}),
+        **({} if deep or of_distances or "weights" not in arrays else {"weights": np.int64}),
         **({"core": np.float64} if of_distances and "core" in arrays else {}),
     }
     _require(set(arrays) == set(kinds), f"it holds the arrays {sorted(arrays)!s:.400}, not {sorted(kinds)}")
@@ -84,7 +85,8 @@ def check_contents(contents: ModelContents) -> None:
             f"{name} has shape {arrays[name].shape}, not {dimensions} dimensions",
         )
     n, columns = arrays["embedding"].shape
-    _require(n >= 2 and (columns >= 1) != of_distances, f"the embedding has shape {(n, columns)}")
+    enough = n >= (1 if "weights" in arrays else 2) and (columns >= 1) != of_distances
+    _require(enough, f"the embedding has shape {(n, columns)}")
     _require(np.isfinite(arrays["embedding"]), "the embedding has values that are not numbers")
     features = math.prod(description["sample_shape"])
     if deep:
@@ -95,6 +97,8 @@ def check_contents(contents: ModelContents) -> None:
     else:
         expected = n if of_distances else columns
         _require(features == expected and not contents.tensors, f"it has {expected} columns, not {features}")
+    if "weights" in arrays:  # the tree holds each row as often as it counts
+        n = _count_repeated(arrays["weights"], n, len(arrays["dc_tree.order"]))
     _check_tree(part_of(arrays, "dc_tree."), n)
     _check_clustering(part_of(arrays, "clustering."), n)
     if "numbers" in arrays:
@@ -119,7 +123,7 @@ def known_of(arrays: Mapping[str, AnyArray]) -> Known | None:
     """What the arrays of a file say is known of some rows; None if nothing is."""
     if "known.rows" not in arrays:
         return None
-    labels, rows = np.full(len(arrays["embedding"]), -1), arrays["known.rows"]
+    labels, rows = np.full(len(arrays["dc_tree.order"]), -1), arrays["known.rows"]
     _require(len(rows) == len(arrays["known.labels"]), "there are not as many known labels as rows that have one")
     _require((rows >= 0) & (rows < len(labels)), "there are known labels of what is no row")
     _require(np.diff(rows) > 0, "the rows with known labels are not told in order")
@@ -370,6 +374,14 @@ def _check_clustering(clustering: dict[str, AnyArray], n: int) -> None:
         _require(len(rows) <= n and np.bincount(rows, minlength=n) <= 1, f"there are {name} that are told twice")
     inside = np.delete(labels, outskirts)
     _require(np.bincount(inside[inside >= 0], minlength=k) > 0, "there are clusters of outskirts alone")
+
+
+def _count_repeated(weights: IntArray, n: int, n_repeated: int) -> int:
+    """Return the sum of the weights, after a check that there is a row of the tree for each."""
+    _require(len(weights) == n, f"there are {len(weights)} weights for {n} rows")
+    _require((weights >= 0) & (weights <= n_repeated), "there are weights that are none")
+    _require(n_repeated >= 2 and float(weights.sum(dtype=np.float64)) == n_repeated, "the weights are not of the tree")
+    return n_repeated
 
 
 def _check_numbers(numbers: IntArray, n_clusters: int) -> None:
