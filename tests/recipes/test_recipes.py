@@ -51,6 +51,11 @@ def test_distances_and_graphs(run: Any) -> None:
     assert (scope["model"].predict(scope["distances"]) == scope["model"].labels_).all()
 
 
+def test_a_model_is_shared(run: Any) -> None:
+    scope = run("share_model")
+    assert (scope["loaded"].labels_ == scope["model"].labels_).all()
+
+
 def test_cells_with_anndata(run: Any) -> None:
     pytest.importorskip("anndata", reason="needs anndata (the h5ad extra)")
     scope = run("cells_anndata")

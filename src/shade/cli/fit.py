@@ -56,6 +56,12 @@ def fit(
     with_data: Annotated[
         bool, typer.Option("--with-data", help="Add the columns of the data, and its labels, to labels.csv.")
     ] = False,
+    into_h5ad: Annotated[
+        bool,
+        typer.Option(
+            "--into-h5ad", help="Also write labels and embedding into the h5ad file that the data is read from."
+        ),
+    ] = False,
     no_data: Annotated[
         bool, typer.Option("--no-data", help="Leave pictures, ids, labels and features of rows out of the report.")
     ] = False,
@@ -66,6 +72,8 @@ def fit(
     """Train on data, cluster it, and write the model, labels, embedding, summary and report into a folder."""
     from shade._base.ranks import find_ranks
 
+    if into_h5ad and (len(data) != 1 or not data[0].lower().endswith(".h5ad")):
+        raise UsageError(f"--into-h5ad needs one h5ad file as data. Got {', '.join(data)}.")
     first = find_ranks().first  # of the processes of torchrun, only one prints messages and writes results
     messages = Messages(quiet=quiet or not first)
     checkpoint = _checkpoint_of(output)
@@ -101,6 +109,8 @@ def fit(
                 labels |= {"known_label": np.array([*summary["known_labels"]["clusters"], ""])[model.labels_]}
             shown = None if no_data else _for_report(samples, memory, messages)
             write_results(model, folder, labels, summary, shown, messages, None if no_data else again)
+            if into_h5ad:
+                model.to_anndata(data[0])
     checkpoint.unlink(missing_ok=True)
     show_results(summary, output, as_json=as_json)
     if not no_data and (samples.kind != "table" or options["id"] is not None):

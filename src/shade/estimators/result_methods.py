@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from os import PathLike
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from shade._base.arrays import FloatArray
 from shade._base.extras import need
+from shade._base.files import write_whole
+from shade._base.result_folder import MODEL_NAME
+from shade.estimators import cells
 from shade.estimators.clustered import Clustered
 from shade.layout import PointMap, map_points
 from shade.metrics.explanation import Explanation, explain_labels
@@ -116,6 +120,33 @@ class ResultMixin(Clustered):
         frame.index.name = "id"
         return frame
 
+    def to_anndata(self, adata: Any = None, *, key: str = "shade") -> Any:
+        """Write labels, probabilities and outlier scores into `obs` of an AnnData, and the embedding into `obsm`.
+
+        Parameters
+        ----------
+        adata : AnnData or path, optional
+            The rows that were clustered, in the same order. An AnnData is changed. So is the h5ad file at a path,
+            without being read as a whole. If None, a new AnnData is made.
+        key : str, default="shade"
+            Name of the column of labels. The other columns begin with it, and the embedding of SHADE is called "X_"
+            and this name.
+
+        Returns
+        -------
+        AnnData, or None if a file was changed
+        """
+        check_is_fitted(self)
+        if not key or "/" in key:
+            raise ValueError(f"The 'key' parameter of to_anndata must be a name without '/'. Got {key!r} instead.")
+        columns, name, embedding = cells.columns_of(self, key), f"X_{key}", getattr(self, "embedding_", None)
+        if isinstance(adata, str | PathLike):
+            cells.write_into_file(Path(adata), columns, name, embedding)
+            return None
+        if adata is None:
+            adata = cells.new_anndata(len(self.labels_))
+        return cells.write_into(adata, columns, name, embedding)
+
     def save(self, path: str | PathLike[str], *, decoder: bool = True) -> None:
         """Write the model to one file that `shade.load` reads.
 
@@ -135,3 +166,26 @@ class ResultMixin(Clustered):
         from shade.persistence.saved_state import contents_of
 
         write_model_file(path, contents_of(self, decoder=decoder))
+
+    def save_folder(self, path: str | PathLike[str], *, title: str | None = None, decoder: bool = True) -> None:
+        """Write a folder for a model hub: the model and a card, README.md. `shade.load` reads the folder.
+
+        Parameters
+        ----------
+        path : str or path
+            It is made if it does not exist. A model and a card in it are replaced.
+        title : str, optional
+            The first line of the card. If None, the name of the folder.
+        decoder : bool, default=True
+            As in `save`.
+        """
+        check_is_fitted(self)
+        from shade.persistence.model_card import write_card
+        from shade.persistence.model_file import read_model_file, write_model_file
+        from shade.persistence.saved_state import contents_of
+
+        folder, contents = Path(path), contents_of(self, decoder=decoder)
+        folder.mkdir(parents=True, exist_ok=True)
+        write_model_file(folder / MODEL_NAME, contents)
+        card = write_card(read_model_file(folder / MODEL_NAME), title or folder.resolve().name)
+        write_whole(folder / "README.md", card.encode())
