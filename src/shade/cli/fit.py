@@ -223,7 +223,7 @@ def _train(samples: Samples, parameters: dict[str, Any], fitting: dict[str, Any]
 
 def _summarise(model: SHADE, samples: Samples, seconds: float) -> dict[str, Any]:
     from shade import __version__
-    from shade.cli.deciding import find_deciding_columns
+    from shade.cli.deciding import find_deciding_columns, find_keywords
     from shade.cli.results import describe_clusters, describe_parameters, describe_samples
 
     losses = {name: value for name, value in model.history_[-1].items() if name.endswith("loss")}
@@ -231,6 +231,7 @@ def _summarise(model: SHADE, samples: Samples, seconds: float) -> dict[str, Any]
         "shade": __version__,
         **describe_clusters(model),
         "told_apart_by": find_deciding_columns(model, samples),
+        **({} if (words := find_keywords(model, samples)) is None else {"keywords": words}),
         "seconds": seconds,
         "networks": model.n_networks_,
         "epochs": max(record["epoch"] for record in model.history_),

@@ -77,6 +77,7 @@ def read_samples(
     drop_non_numeric: bool = False,
     keep: Collection[str] = (),
     categories: Collection[str] = (),
+    text: str | None = None,
     missing: str = "refuse",
     columns: Sequence[str] | None = None,
     table: TableEncoding | None = None,
@@ -117,6 +118,9 @@ def read_samples(
     categories : collection of str, default=()
         Columns to encode as categories, besides columns of text with at most 20 different values: numbers that are
         codes, or text with more values. Each value becomes a column of 0 and 1; together they weigh like one column.
+    text : str, optional
+        Column of texts to cluster by, and no other column. Each word becomes a column, weighed by TF-IDF: words that
+        are in at least two texts and in at most half of them, and of these the 5,000 most frequent.
     missing : {"refuse", "mean", "median", "indicator", "drop-rows", "drop-columns"}, default="refuse"
         What becomes of empty cells, NaN and infinity. "mean" and "median" fill in those of the most similar rows;
         "indicator" fills in the median and adds a column of 0 and 1 that says which rows lacked a value.
@@ -164,7 +168,7 @@ def read_samples(
     (5, 3)
     """
     options = ReadOptions(
-        label=label, id=id, drop=drop, drop_non_numeric=drop_non_numeric, keep=keep, categories=categories,
+        label=label, id=id, drop=drop, drop_non_numeric=drop_non_numeric, keep=keep, categories=categories, text=text,
         missing=missing, columns=columns, table=table, key=key, header=header, delimiter=delimiter, decimal=decimal,
         thousands=thousands, empty=empty, encoding=encoding, resize=resize, every=every, memory=memory,
     )  # fmt: skip
@@ -186,6 +190,8 @@ def _read_files(paths: Sequence[Path], options: ReadOptions) -> Samples:
             check_room(size, options.memory, f"Reading {path}", "Give more: it can only be read as a whole.")
         read = found.read(path, options)
         if isinstance(read, Samples):
+            if options.text is not None:
+                raise DataError(f"{path} is no table, so it has no column {options.text!r} of texts.")
             if len(paths) == 1:
                 return read
             raise DataError(
