@@ -111,16 +111,16 @@ def test_arrays_have_no_texts_and_large_texts_are_refused(
     documents: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     np.save(tmp_path / "rows.npy", np.ones((5, 3)))
-    with pytest.raises(DataError, match="rows.npy is no table, so it has no column 'body' of texts"):
+    with pytest.raises(DataError, match=r"rows.npy is no table, so it has no column 'body' of texts"):
         read_samples(tmp_path / "rows.npy", text="body")
     monkeypatch.setattr("shade._base.memory.available_memory", lambda: 25_000)
-    with pytest.raises(MemoryBudgetError, match="30 words of 120 texts takes about 28.8 kB"):
+    with pytest.raises(MemoryBudgetError, match=r"30 words of 120 texts takes about 28.8 kB"):
         read_samples(documents, text="body")
 
 
 @pytest.mark.parametrize("weights", [[], [1.0], [1.0, float("inf")], [1.0, -1.0], ["a", "b"]])
 def test_forged_words_are_refused(weights: list[Any]) -> None:
     column = {"name": "body", "kind": "text", "values": ["one", "two"], "weights": weights}
-    with pytest.raises(ValueError, match="have no weights|cannot be read"):
+    with pytest.raises(ValueError, match=r"have no weights|cannot be read"):
         TableEncoding.from_json({"columns": [column], "filler": None})
     TableEncoding.from_json({"columns": [{**column, "weights": [1.0, 2.0]}], "filler": None})

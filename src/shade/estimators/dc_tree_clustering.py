@@ -77,7 +77,7 @@ class DCTreeClustering(TreeClusteringMixin, ClusterMixin, BaseEstimator):  # typ
         For each cluster, rows from its densest parts.
     known_labels_ : ndarray of shape (n_clusters_,)
         For each cluster, the known label of its rows; −1 if none is known.
-    weights_ : ndarray of shape (n_samples,), optional
+    weights_ : ndarray of shape (n_samples,) or None
         The weights of the rows; None if each row counts once.
     dc_tree_ : DCTree
     structure_tree_ : StructureTree
