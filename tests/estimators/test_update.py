@@ -251,6 +251,24 @@ def test_a_model_that_grew_and_was_clustered_again_is_loaded(columns: int, tmp_p
         np.testing.assert_array_equal(shade.load(tmp_path / "model.shade").labels_, other.labels_)
 
 
+def test_rows_far_from_all_clusters_of_the_data_are_noise_as_they_were_predicted(tmp_path: Path) -> None:
+    X = make_blobs(300, 3, centers=3, cluster_std=0.5, center_box=(-20, 20), random_state=0)[0]
+    model = SHADE(**{**FAST, "epochs": 20}).fit(X[:280])
+    assert model.clustering_.shown.decides
+    assert model.n_clusters_ == 3
+    far = np.array([[200.0, 0.0, 0.0], [0.0, 500.0, 0.0], [1e3, 1e3, 1e3]])
+    assert (model.predict(far) == -1).all()
+    before, near = model.labels_.copy(), model.predict(X[280:])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ShadeWarning)
+        model.update(np.vstack([X[280:], far]))
+    assert model.labels_.tolist() == [*before, *near, -1, -1, -1]
+    assert (model.outlier_scores_[-3:] > 0.9).all()
+    np.testing.assert_array_equal(model.predict(far), model.labels_[-3:])
+    model.save(tmp_path / "model.shade")
+    np.testing.assert_array_equal(shade.load(tmp_path / "model.shade").labels_, model.labels_)
+
+
 def test_one_cluster_of_the_data_grows_by_a_row_far_away(tmp_path: Path) -> None:
     X = make_blobs(300, centers=1, n_features=2, random_state=0)[0]
     model = SHADE(**FAST).fit(X[:250])
