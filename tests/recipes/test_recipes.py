@@ -107,6 +107,7 @@ def test_rows_are_added_to_a_model(run: Any) -> None:
     scope = run("growing_data")
     assert scope["kept"] > 0.9
     assert scope["new"].mean() > 0.9
+    assert scope["found"].mean() > 0.6
 
 
 def test_serving_with_onnx_runtime(run: Any) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Self, cast
+from typing import cast
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -14,11 +14,9 @@ from torch import nn
 
 from shade._base import validation
 from shade._base.arrays import FloatArray, SingleArray
-from shade._base.errors import unchanged_on_error
 from shade._base.files import new_array_file
 from shade._base.parallel import resolve_device
 from shade.data.standardize import Standardizer
-from shade.estimators.result_warnings import warn_of_misfit
 from shade.estimators.row_checks import check_samples
 from shade.estimators.tree_estimator import TreeClusteringMixin
 from shade.training.autoencoders import has_decoder, shape_for_network
@@ -37,45 +35,6 @@ class EmbeddingMixin(TreeClusteringMixin, ClassNamePrefixFeaturesOutMixin, Trans
     networks_: list[nn.Module]
     embedding_: SingleArray
     reconstruction_limit_: float | None  # files of earlier versions have none
-
-    def update(self, X: object) -> Self:
-        """Add new rows to those that were clustered, without training.
-
-        The networks embed the new rows, and all rows are clustered again, by the same rule. New clusters may appear.
-        Clusters that go on keep their numbers, so 0 need not be the largest. If a cluster disappears, a new cluster or
-        the last one gets its number. The background of the data is not searched again: a new row belongs to it if the
-        row that it reaches first does. A warning says if the networks do not fit the new rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or images or data to be read as in `fit`
-            New rows only. They come after the rows that were clustered before, in all attributes.
-
-        Returns
-        -------
-        SHADE
-            Itself, changed.
-
-        Examples
-        --------
-        >>> from shade import SHADE
-        >>> from shade.data import make_three_clusters
-        >>> X, _ = make_three_clusters(600, random_state=0)
-        >>> model = SHADE(embedding_size=2, n_networks=1, epochs=5, random_state=0).fit(X[:500])
-        >>> model.update(X[500:]).labels_.shape
-        (600,)
-        """
-        check_is_fitted(self)
-        with unchanged_on_error(self):
-            rows, embedder = check_samples(self, X, reset=False), self._embedder()
-            added = embedder.embed(rows)
-            far_away = self._grow(added.astype(np.float64))
-            self.embedding_ = np.concatenate([self.embedding_, added])
-            badly = 0.0
-            if self.reconstruction_limit_ is not None and all(map(has_decoder, self.networks_)):
-                badly = float(np.mean(embedder.errors(rows) > self.reconstruction_limit_))
-        warn_of_misfit(far_away, badly)
-        return self
 
     def transform(self, X: object, *, out: str | PathLike[str] | None = None) -> SingleArray:
         """Embed rows. The embedding of a row does not depend on the other rows.

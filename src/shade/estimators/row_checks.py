@@ -51,6 +51,13 @@ def check_samples(model: EmbeddingMixin, X: Any, *, reset: bool) -> Any:
     return rows
 
 
+def check_values(rows: Any) -> None:
+    """Raise an error for NaN, infinity and too large integers in rows that are read later."""
+    if isinstance(rows, RowSource):
+        validation.check_finite(rows, rows.place)
+        validation.check_whole_numbers(rows)
+
+
 def check_ranks(ranks: Ranks, parameters: Mapping[str, object], rows: Any) -> None:
     """Raise an error if the processes of a fit have different versions, parameters or data, before they share work."""
     if ranks.count > 1:

@@ -4,48 +4,33 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from os import PathLike
 from typing import Any, Self
 
-import numpy as np
 import torch
 from sklearn.base import BaseEstimator, ClusterMixin
 from torch import nn
 
 from shade._base import validation
-from shade._base.arrays import AnyArray, SingleArray
 from shade._base.errors import unchanged_on_error
-from shade._base.parallel import resolve_device, tree_device, usual_torch
-from shade._base.ranks import Ranks, process_group
+from shade._base.parallel import resolve_device, usual_torch
+from shade._base.ranks import process_group
 from shade._base.validation import Choice, Real, Rule, Whole, check_parameters
-from shade.clustering.clustering import read_data
-from shade.clustering.growing import USUAL
 from shade.clustering.known import Known
 from shade.data.encoding import TableEncoding
-from shade.data.row_sources import RowSource
-from shade.data.standardize import Standardizer, choose_standardization, have_one_length
-from shade.density.data_tree import DataTree
-from shade.density.neighbours import find_neighbours
-from shade.density.spanning_tree import minimum_spanning_tree
+from shade.data.standardize import Standardizer, choose_standardization
 from shade.estimators.clustered import CLUSTERING_RULES
-from shade.estimators.embedding_methods import EmbeddingMixin
 from shade.estimators.result_warnings import warn_of_lonely_rows, warn_of_result
-from shade.estimators.row_checks import check_ranks, check_samples
+from shade.estimators.row_checks import check_ranks, check_samples, check_values
+from shade.estimators.training_steps import TrainingMixin
 from shade.training.autoencoders import check_network
-from shade.training.callbacks import as_callback, verbosity_callbacks
+from shade.training.callbacks import as_callback
 from shade.training.fitting import (
-    TrainingJob,
     begin_training,
-    count_epochs,
     count_networks,
     plan_training,
-    train,
     with_number_format,
 )
-from shade.training.precision import choose_precision
-from shade.training.settling import NEIGHBOURS
-from shade.training.trainer import TrainSettings
 
 logger = logging.getLogger("shade")
 
@@ -69,7 +54,7 @@ RULES: dict[str, Rule] = {
 }
 
 
-class SHADE(EmbeddingMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]
+class SHADE(TrainingMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]
     """Deep density-based clustering.
 
     Trains an autoencoder so that distances in its embedding follow density-connectivity in the data, then reads
@@ -317,9 +302,7 @@ class SHADE(EmbeddingMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]
             self.n_networks_ = count_networks(self.n_networks, len(rows))
             job = self._training_job(len(rows), device, ranks)
             plan, self.training_tree_ = plan_training(rows, memory, device, tree=self.tree, job=job)
-            if isinstance(rows, RowSource):
-                validation.check_finite(rows, rows.place)
-                validation.check_whole_numbers(rows)
+            check_values(rows)
             chosen = {"training_tree": self.training_tree_, "number_format": job.settings.precision}
             identity = {**self.get_params(), **plan.identity(), **chosen}
             files = {"checkpoint": checkpoint is not None, "resume": resume is True or (bool(resume) and "a file")}
@@ -335,64 +318,9 @@ class SHADE(EmbeddingMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]
             )
             names = getattr(self, "feature_names_in_", [f"x{column}" for column in range(self.n_features_in_)])
             warn_of_lonely_rows(self.standardizer_.lonely, names)
-            samples = self.standardizer_.apply(rows) if plan.window_rows is None else None
-            data = self._read_data(samples, ranks)
-            tree = None if data is None else data.dc_tree
-            neighbours = self._find_neighbours(data, rows)
-            job = replace(job, standardize=self.standardizer_.apply)
-            results = train(job, rows, samples, tree, neighbours, plan, device, seed, checkpoints)
-            self.networks_ = [result.network.to("cpu") for result in results]
-            self.history_ = [record for result in results for record in result.history]
-            self.n_iter_ = len(self.history_)
-            self.embedding_ = self._embedder().embed(rows, share=ranks.share_of(len(rows)))
-            ranks.gather_shares(self.embedding_)
-            self.reconstruction_limit_ = float(np.quantile(self._embedder().errors(rows), USUAL))
-            self._cluster_points(self.embedding_.astype(np.float64), ranks, data, self.settled_, known)
+            self._train(rows, plan, job, device, seed, checkpoints, known)
         warn_of_result(self.clustering_)
         return self
-
-    def _read_data(self, samples: SingleArray | None, ranks: Ranks) -> DataTree | None:
-        """Return the density tree of the data, or None if training uses trees of batches."""
-        if samples is None or self.training_tree_ != "complete" or not (self.density_weight or self.background_noise):
-            return None
-        logger.info("Building the density tree of the data.")
-        where = tree_device(self.device)
-        spanning = minimum_spanning_tree(samples, self.min_samples, n_jobs=self.n_jobs, device=where, ranks=ranks)
-        tree = DataTree.from_spanning_tree(samples, spanning)
-        background, clusters = ranks.from_first(lambda: read_data(tree, self.rule(), self.n_jobs))
-        return replace(tree, background=background, clusters=clusters)
-
-    def _find_neighbours(self, data: DataTree | None, rows: Any) -> AnyArray | None:
-        """The neighbours of each row on which the embedding settles; none where it does not."""
-        self.settled_ = bool(self.settle) and data is not None and data.clusters is None
-        if data is None or not self.settled_:
-            return None
-        logger.info("Searching the neighbours of each row.")
-        by_angle, device = have_one_length(rows), tree_device(self.device)
-        return find_neighbours(data.samples, NEIGHBOURS, by_angle=by_angle, n_jobs=self.n_jobs, device=device)
-
-    def _training_job(self, n_rows: int, device: torch.device, ranks: Ranks) -> TrainingJob:
-        return TrainingJob(
-            network=self.network,
-            sample_shape=self._network_shape(),
-            embedding_size=self.embedding_size,
-            n_networks=self.n_networks_,
-            settings=TrainSettings(
-                epochs=count_epochs(self.epochs, n_rows, self.batch_size, self.n_networks_),
-                batch_size=self.batch_size,
-                smallest_batch=self.min_samples,
-                learning_rate=self.learning_rate,
-                reconstruction_weight=self.reconstruction_weight,
-                density_weight=self.density_weight,
-                reconstruction=self.reconstruction,
-                distance=self.embedding_distance,
-                precision=ranks.from_first(lambda: choose_precision(self.precision, device, self.network)),
-            ),
-            density_unit=self.density_unit,
-            callbacks=(*map(as_callback, self.callbacks), *verbosity_callbacks(self.verbose)),
-            n_jobs=self.n_jobs,
-            ranks=ranks,
-        )
 
     def check_parameters(self, *, to_fit: bool = True) -> torch.device:
         """Check the parameters without fitting; raise ValueError for the first one that is wrong.
