@@ -136,7 +136,7 @@ def test_a_picture_by_umap(run: Any) -> None:
 def test_topics_with_bertopic(run: Any) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about what bertopic itself imports
-        pytest.importorskip("bertopic", reason="needs bertopic: pip install --no-deps bertopic plotly")
+        pytest.importorskip("bertopic", reason="needs bertopic: pip install --no-deps bertopic plotly tqdm hdbscan")
         scope = run("topics_bertopic")
     assert sorted(scope["topics"].get_topic_info()["Topic"]) == [0, 1, 2]
     assert scope["clustering"].n_clusters_ == 3
