@@ -259,12 +259,14 @@ def test_rows_far_from_all_clusters_of_the_data_are_noise_as_they_were_predicted
     far = np.array([[200.0, 0.0, 0.0], [0.0, 500.0, 0.0], [1e3, 1e3, 1e3]])
     assert (model.predict(far) == -1).all()
     before, near = model.labels_.copy(), model.predict(X[280:])
+    steps = np.linspace(30, 190, 6)[:, None] * [[1.0, 0.0, 0.0]]  # on the way to the first of them
+    far = np.vstack([far, steps])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ShadeWarning)
         model.update(np.vstack([X[280:], far]))
-    assert model.labels_.tolist() == [*before, *near, -1, -1, -1]
-    assert (model.outlier_scores_[-3:] > 0.9).all()
-    np.testing.assert_array_equal(model.predict(far), model.labels_[-3:])
+    assert model.labels_.tolist() == [*before, *near, *([-1] * 9)]
+    assert (model.outlier_scores_[-9:] > 0.9).all()
+    np.testing.assert_array_equal(model.predict(far), model.labels_[-9:])
     model.save(tmp_path / "model.shade")
     np.testing.assert_array_equal(shade.load(tmp_path / "model.shade").labels_, model.labels_)
 

@@ -71,8 +71,11 @@ def _grow_embedding(
     far = np.append(np.zeros_like(shown.outside), label_new_points(with_between, attachment) < 0)
     groups = _with_new_groups(groups, n_new, grown.structure_tree)
     of_old_groups = groups <= int(shown.groups.max())
-    if groups.max() > 0:  # a group would take in rows at any distance, since no other group can reach them
-        groups = np.where(far & of_old_groups, -1, groups)
+    far &= of_old_groups & (groups.max() > 0)
+    if far.any():  # a group would take in rows at any distance, since no other group can reach them
+        groups = np.where(far, -1, groups)
+        spanning = grouped_spanning_tree(tree_of, np.minimum(groups, 0))
+        grown = replace(grown, links=sort_links([spanning.edges, _spanning_links(clustering.links)], [joint]))
     outside &= of_old_groups & (groups.max() > 0) & (groups >= 0)
     tree = DCTree.from_spanning_tree(grouped_spanning_tree(tree_of, groups, spanning))
     strongest = shown.strongest_split if groups.max() == 0 else None

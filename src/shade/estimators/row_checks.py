@@ -54,7 +54,7 @@ def check_samples(model: EmbeddingMixin, X: Any, *, reset: bool) -> Any:
 def check_values(rows: Any) -> None:
     """Raise an error for NaN, infinity and too large integers in rows that are read later."""
     if isinstance(rows, RowSource):
-        validation.check_finite(rows, rows.place)
+        validation.check_finite(rows, rows.place, rows.names)
         validation.check_whole_numbers(rows)
 
 

@@ -317,8 +317,9 @@ class SHADE(TrainingMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]
                 rows, standardize, unit_free=self.density_unit != "data", one_hot=self.standardize == "auto"
             )
             names = getattr(self, "feature_names_in_", [f"x{column}" for column in range(self.n_features_in_)])
-            warn_of_lonely_rows(self.standardizer_.lonely, names)
-            self._train(rows, plan, job, device, seed, checkpoints, known)
+            samples = self.standardizer_.apply(rows) if plan.window_rows is None else None
+            warn_of_lonely_rows(self.standardizer_.lonely, names, samples)
+            self._train(rows, samples, plan, job, device, seed, checkpoints, known)
         warn_of_result(self.clustering_)
         return self
 

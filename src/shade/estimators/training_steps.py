@@ -127,7 +127,8 @@ class TrainingMixin(EmbeddingMixin):
             self.precision_ = job.settings.precision
             known = None if before.known is None else before.known.with_unknown(len(rows) - n_before)
             history, seed = self.history_, 0 if self.seed_ is None else self.seed_
-            self._train(rows, plan, job, device, seed, None, known)
+            samples = self.standardizer_.apply(rows) if plan.window_rows is None else None
+            self._train(rows, samples, plan, job, device, seed, None, known)
             self.history_ = [*history, *self.history_]
             self.n_iter_ = len(self.history_)
             numbers = keep_numbers(before.flat, self.clustering_.flat.labels)
@@ -154,6 +155,7 @@ class TrainingMixin(EmbeddingMixin):
     def _train(
         self,
         rows: Any,
+        samples: SingleArray | None,
         plan: FitPlan,
         job: TrainingJob,
         device: torch.device,
@@ -161,8 +163,7 @@ class TrainingMixin(EmbeddingMixin):
         checkpoints: Checkpoints | None,
         known: Known | None,
     ) -> None:
-        """Train on standardised rows, embed and cluster them."""
-        samples = self.standardizer_.apply(rows) if plan.window_rows is None else None
+        """Train on rows, embed and cluster them; `samples` are the standardised rows if all of them are in memory."""
         data = self._read_data(samples, job.ranks)
         tree = None if data is None else data.dc_tree
         neighbours = self._find_neighbours(data, rows)
