@@ -212,6 +212,7 @@ def test_what_needs_points_says_so() -> None:
     for refuse, message in (
         (lambda: model.update(SQUARE), "update needs points, but this model was fitted on distances"),
         (model.map, "map needs points"),
+        (model.reliability, "reliability needs points"),
         (lambda: model.assign_noise("nearest"), "needs points"),
         (lambda: model.recluster(min_samples=3), "recluster cannot change 'min_samples' of a model of distances"),
         (lambda: model.predict(SQUARE[:, :3]), "X has 3 features"),

@@ -75,6 +75,7 @@ def test_weights_stay_with_the_model(tmp_path: Path) -> None:
         whole = DCTreeClustering().fit(X[rows], y[rows])
         np.testing.assert_array_equal(model.labels_[rows], whole.labels_)
         np.testing.assert_array_equal(model.known_labels_, whole.known_labels_)
+        assert str(model.reliability()) == str(whole.reliability())
         model.save(tmp_path / "model.shade")
         loaded = shade.load(tmp_path / "model.shade")
         for same in (model, loaded):

@@ -34,7 +34,7 @@ class ResultMixin(Clustered):
         ----------
         X : array-like of shape (n_samples, n_features)
             The rows that were clustered, in the same order. Other columns than those clustered are possible: they may
-            describe the clusters.
+            describe the clusters. Or a text for each row, such as a column of a DataFrame: then the features are words.
         top : int, default=5
             Number of features per cluster.
 

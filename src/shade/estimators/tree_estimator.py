@@ -24,11 +24,12 @@ from shade.clustering.links import follow_links
 from shade.clustering.memberships import memberships_of
 from shade.clustering.selection import check_number
 from shade.estimators.growing import GrowingMixin
+from shade.estimators.inspection import InspectionMixin
 from shade.estimators.result_methods import ResultMixin
 from shade.estimators.result_warnings import warn_of_result
 
 
-class TreeClusteringMixin(GrowingMixin, ResultMixin):
+class TreeClusteringMixin(InspectionMixin, GrowingMixin, ResultMixin):
     """Methods of an estimator that has a `Clustering`."""
 
     def fit_predict(self, X: object, y: object = None, **fitting: Any) -> IntArray:
