@@ -29,17 +29,15 @@ adata = anndata.AnnData(
 # little effect.
 
 model = SHADE(standardize="global", epochs=15, random_state=0).fit(adata.X)
-adata.obsm["X_shade"] = model.embedding_
-adata.obs["shade"] = pd.Categorical(model.labels_)
-adata.obs["shade_probability"] = model.probabilities_
-adata.uns["shade"] = {"n_clusters": model.n_clusters_}
+model.to_anndata(adata)
 print(adata)
 print(adata.obs["shade"].value_counts())
 
 # %%
 # Now scanpy can use the result: ``sc.pp.neighbors(adata, use_rep="X_shade")`` and
-# ``sc.pl.embedding(adata, "X_shade", color="shade")``. If the counts are sparse, pass ``adata.X.toarray()``, or the
-# principal components in ``adata.obsm["X_pca"]`` if there are tens of thousands of genes.
+# ``sc.pl.embedding(adata, "X_shade", color="shade")``. Sparse counts can be passed as they are. If there are tens of
+# thousands of genes, use the principal components in ``adata.obsm["X_pca"]``. ``model.to_anndata("cells.h5ad")`` writes
+# the same into a file.
 #
 # The genes that distinguish each cluster:
 

@@ -44,7 +44,17 @@ new = model.labels_[-zero.sum() :] >= n_clusters
 print(f"{new.mean():.0%} of the zeros are in a new cluster")
 
 # %%
-# This works as long as the networks place the new rows apart from all others, although they have never seen such rows. Try it
-# with nines: they end in clusters of other digits. So fit again when there are enough rows of a new kind.
-#
+# This works as long as the networks place the new rows apart from all others, although they have never seen such rows. Nines
+# would end in clusters of other digits. Then let the networks go on training, with all rows: first those that were clustered,
+# which the model does not hold.
+
+nine = digit == 9
+rows = np.concatenate([X[~nine], X[nine]])
+model = SHADE(n_networks=2, epochs=30, random_state=0).fit(X[~nine])
+n_clusters = model.n_clusters_
+model.update(rows, train=True)
+found = model.labels_[-nine.sum() :] >= n_clusters
+print(f"{found.mean():.0%} of the nines are in a new cluster")
+
+# %%
 # On the command line, ``shade update out newer.csv -o grown`` does the same with a folder of results.

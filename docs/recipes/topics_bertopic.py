@@ -51,3 +51,7 @@ print(topics.get_topic_info()[["Topic", "Count", "Name"]])
 # New texts get topics from the same tree:
 
 print(topics.transform(documents[:2], vectors[:2])[0])
+
+# %%
+# If the topics of some texts are known, ``topics.fit_transform(documents, vectors, y=...)`` passes them on, with −1 for unknown ones. On the
+# command line, ``shade fit documents.jsonl --text body`` finds topics and their keywords without BERTopic.

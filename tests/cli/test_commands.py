@@ -310,3 +310,19 @@ def test_update_adds_rows_and_leaves_the_model_as_it_was(fitted: Path, table: Pa
     refused = run("update", fitted, tmp_path / "new.csv", *read, "-o", fitted, "--overwrite")
     assert refused.exit_code == 2
     assert "is the folder of the model" in refused.stderr
+
+
+def test_labels_go_into_the_h5ad_file(tmp_path: Path) -> None:
+    anndata = pytest.importorskip("anndata", reason="needs anndata (the h5ad extra)")
+    names = {axis: pd.Index([f"{axis}{row}" for row in range(n)], dtype=object) for axis, n in (("c", 90), ("g", 4))}
+    X, _ = make_blobs(90, 4, centers=3, random_state=0)
+    adata = anndata.AnnData(X, obs=pd.DataFrame(index=names["c"]), var=pd.DataFrame(index=names["g"]))
+    adata.write_h5ad(tmp_path / "cells.h5ad")
+    result = run("fit", tmp_path / "cells.h5ad", "-o", tmp_path / "out", "--into-h5ad", "--no-data", *QUICK)
+    assert result.exit_code == 0, result.output
+    found, model = anndata.read_h5ad(tmp_path / "cells.h5ad"), shade.load(tmp_path / "out")
+    assert found.obs["shade"].astype(int).tolist() == model.labels_.tolist()
+    assert np.array_equal(found.obsm["X_shade"], model.embedding_)
+    other = run("fit", tmp_path / "rows.csv", "-o", tmp_path / "new", "--into-h5ad")
+    assert other.exit_code == 2
+    assert "--into-h5ad needs one h5ad file as data. Got " in other.stderr

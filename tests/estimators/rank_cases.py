@@ -23,8 +23,7 @@ from shade._base.ranks import process_group
 from shade.data import make_three_clusters
 from shade.density import minimum_spanning_tree
 from shade.density.targets import targets_of_batches
-from shade.estimators import shade as shade_estimator
-from shade.estimators import tree_estimator
+from shade.estimators import clustered, training_steps
 from shade.training import TrainSettings, build_network, capacity
 from shade.training.group_trainer import GroupTrainer
 from shade.training.stream_trainer import StreamedRows
@@ -148,7 +147,7 @@ def one_chooses(folder: Path) -> None:
     def work() -> dict[str, object]:
         found = {}
         built: list[int] = []
-        build = tree_estimator.tree_of_rows
+        build = clustered.tree_of_rows
 
         def count(points: np.ndarray, min_samples: int, rows: np.ndarray, **settings: object) -> object:
             built.append(len(rows))
@@ -157,9 +156,9 @@ def one_chooses(folder: Path) -> None:
         def refuse(*arguments: object, **settings: object) -> None:
             raise AssertionError("this rank must not choose")
 
-        tree_estimator.tree_of_rows = count
+        clustered.tree_of_rows = count
         if os.environ["RANK"] != "0":
-            tree_estimator.cluster = shade_estimator.read_data = refuse
+            clustered.cluster = training_steps.read_data = refuse
         models = {
             "tree": DCTreeClustering().fit(X),
             "large": DCTreeClustering(min_cluster_size=400).fit(X),

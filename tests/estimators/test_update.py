@@ -251,6 +251,26 @@ def test_a_model_that_grew_and_was_clustered_again_is_loaded(columns: int, tmp_p
         np.testing.assert_array_equal(shade.load(tmp_path / "model.shade").labels_, other.labels_)
 
 
+def test_rows_far_from_all_clusters_of_the_data_are_noise_as_they_were_predicted(tmp_path: Path) -> None:
+    X = make_blobs(300, 3, centers=3, cluster_std=0.5, center_box=(-20, 20), random_state=0)[0]
+    model = SHADE(**{**FAST, "epochs": 20}).fit(X[:280])
+    assert model.clustering_.shown.decides
+    assert model.n_clusters_ == 3
+    far = np.array([[200.0, 0.0, 0.0], [0.0, 500.0, 0.0], [1e3, 1e3, 1e3]])
+    assert (model.predict(far) == -1).all()
+    before, near = model.labels_.copy(), model.predict(X[280:])
+    steps = np.linspace(30, 190, 6)[:, None] * [[1.0, 0.0, 0.0]]  # on the way to the first of them
+    far = np.vstack([far, steps])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ShadeWarning)
+        model.update(np.vstack([X[280:], far]))
+    assert model.labels_.tolist() == [*before, *near, *([-1] * 9)]
+    assert (model.outlier_scores_[-9:] > 0.9).all()
+    np.testing.assert_array_equal(model.predict(far), model.labels_[-9:])
+    model.save(tmp_path / "model.shade")
+    np.testing.assert_array_equal(shade.load(tmp_path / "model.shade").labels_, model.labels_)
+
+
 def test_one_cluster_of_the_data_grows_by_a_row_far_away(tmp_path: Path) -> None:
     X = make_blobs(300, centers=1, n_features=2, random_state=0)[0]
     model = SHADE(**FAST).fit(X[:250])
@@ -272,3 +292,58 @@ def test_what_the_data_shows_does_not_depend_on_the_clusters_that_were_wanted(se
         for between_noise in (False, True):
             found = other.recluster(between_noise=between_noise).labels_
             np.testing.assert_array_equal(found, plain.recluster(between_noise=between_noise).labels_)
+
+
+def test_networks_go_on_training_with_all_rows_and_clusters_keep_their_numbers(tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    centres = random.normal(0, 12, (4, 8))
+    old, new = (
+        np.concatenate([random.normal(centres[kind], 1.0, (60 + 20 * kind, 8)) for kind in kinds])
+        for kinds in ([0, 1, 2], [1, 3])
+    )
+    model = SHADE(**{**FAST, "epochs": 20, "n_networks": 2}).fit(old)
+    assert model.n_clusters_ == 3
+    before, epochs = model.labels_, model.n_iter_
+    weights = [network.state_dict() for network in model.networks_]
+    assert model.update(np.vstack([old, new]), train=True) is model
+    assert model.n_clusters_ == 4
+    np.testing.assert_array_equal(model.labels_[: len(old)], before)
+    assert set(model.labels_[len(old) : len(old) + 80]) == {before[60]}
+    assert set(model.labels_[-120:]) == {3}
+    assert model.n_iter_ == len(model.history_) > epochs
+    assert all(
+        not any((after[name] == given).all() for name, given in network.items() if name.endswith("weight"))
+        for network, after in zip(weights, (network.state_dict() for network in model.networks_), strict=True)
+    )
+    np.testing.assert_array_equal(model.transform(np.vstack([old, new])), model.embedding_)
+    model.save(tmp_path / "model.shade")
+    np.testing.assert_array_equal(shade.load(tmp_path / "model.shade").labels_, model.labels_)
+
+
+def test_training_goes_on_from_the_weights_there_are() -> None:
+    X, _ = blobs(300)
+    model = SHADE(**{**QUICK, "epochs": 30}).fit(X)
+    first, last = model.history_[0]["loss"], model.history_[-1]["loss"]
+    again = model.update(X, train=True).history_[30]["loss"]
+    assert again < last + 0.2 * (first - last)
+
+
+def test_wrong_rows_to_train_with_are_refused(tmp_path: Path) -> None:
+    X, _ = blobs(120)
+    model = SHADE(**QUICK).fit(X[:100])
+    before = vars(model).copy()
+    swapped = X.copy()
+    swapped[[3, 50]] = X[[50, 3]]
+    for rows, message in (
+        (X[100:], "X has 20 rows, and 100 were clustered"),
+        (swapped, "in the same order, but row 3 is another one"),
+        (np.vstack([X[:100], np.full((1, X.shape[1]), np.nan)]), "NaN in row 100"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            model.update(rows, train=True)
+        assert all(vars(model)[name] is before[name] for name in before)
+    with pytest.raises(ValueError, match="'train' parameter of update must be True or False"):
+        model.update(X, train=1)
+    model.save(tmp_path / "a.shade", decoder=False)
+    with pytest.raises(ValueError, match="saved without its decoder, so it cannot be trained any further"):
+        shade.load(tmp_path / "a.shade").update(X, train=True)

@@ -199,7 +199,7 @@ def test_a_model_is_mapped_once(ax, monkeypatch):
     model = DCTreeClustering().fit(make_points(120, 5) + 20 * (np.arange(120) % 3)[:, None])
     plot_embedding(model, ax=ax)
     made = []
-    monkeypatch.setattr("shade.estimators.tree_estimator.map_points", lambda *given, **_: made.append(given))
+    monkeypatch.setattr("shade.estimators.result_methods.map_points", lambda *given, **_: made.append(given))
     plot_embedding(model, ax=ax)
     plot_embedding(model.recluster(n_clusters=2), ax=ax)
     assert not made

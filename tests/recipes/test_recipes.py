@@ -44,6 +44,18 @@ def test_a_table_with_pandas(run: Any) -> None:
     assert scope["found"].index[0] == "C0000"
 
 
+def test_distances_and_graphs(run: Any) -> None:
+    scope = run("distances_graphs")
+    right = np.repeat([0, 1, 2], 40)
+    assert adjusted_rand_score(right, scope["model"].labels_) == 1.0
+    assert (scope["model"].predict(scope["distances"]) == scope["model"].labels_).all()
+
+
+def test_a_model_is_shared(run: Any) -> None:
+    scope = run("share_model")
+    assert (scope["loaded"].labels_ == scope["model"].labels_).all()
+
+
 def test_cells_with_anndata(run: Any) -> None:
     pytest.importorskip("anndata", reason="needs anndata (the h5ad extra)")
     scope = run("cells_anndata")
@@ -95,6 +107,7 @@ def test_rows_are_added_to_a_model(run: Any) -> None:
     scope = run("growing_data")
     assert scope["kept"] > 0.9
     assert scope["new"].mean() > 0.9
+    assert scope["found"].mean() > 0.6
 
 
 def test_serving_with_onnx_runtime(run: Any) -> None:
@@ -123,7 +136,7 @@ def test_a_picture_by_umap(run: Any) -> None:
 def test_topics_with_bertopic(run: Any) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about what bertopic itself imports
-        pytest.importorskip("bertopic", reason="needs bertopic: pip install --no-deps bertopic plotly")
+        pytest.importorskip("bertopic", reason="needs bertopic: pip install --no-deps bertopic plotly tqdm hdbscan")
         scope = run("topics_bertopic")
     assert sorted(scope["topics"].get_topic_info()["Topic"]) == [0, 1, 2]
     assert scope["clustering"].n_clusters_ == 3

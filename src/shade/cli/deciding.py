@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from shade.data import Samples
 
 MOST_COLUMNS = 3  # in the message
+KEYWORDS = 5  # of a cluster of texts
 MOST_ENTRIES = 1 << 24  # of a table; of a larger one, every n-th row is used
 FOLLOWED = 0.9  # fraction of wrong guesses of a value that become right if the cluster is known
 
@@ -35,7 +36,7 @@ def find_deciding_columns(model: Any, samples: Samples) -> dict[str, float]:
 
 def explain_followed_columns(model: Any, samples: Samples, command: str) -> str | None:
     """A note on columns with few values that the clusters repeat, if there are any; `command` is that of the fit."""
-    if not _is_plain_table(samples) or model.n_clusters_ < 2:
+    if not _is_plain_table(samples) or model.n_clusters_ < 2 or _is_text(samples):
         return None
     from shade.data.encoding import FEW_VALUES
 
@@ -76,10 +77,27 @@ def _is_plain_table(samples: Samples) -> bool:
     return samples.in_memory and samples.feature_names is not None and samples.encoding is not None
 
 
+def find_keywords(model: Any, samples: Samples) -> list[list[str]] | None:
+    """Return for each cluster of texts the words that are more frequent in it than elsewhere; None without texts."""
+    if not _is_plain_table(samples) or not _is_text(samples):
+        return None
+    import numpy as np
+
+    from shade.metrics.explanation import explain_labels
+
+    effects = explain_labels(samples.rows, model.labels_, top=1).effects
+    names = _columns_of(samples)
+    return [[names[word] for word in np.argsort(-row, kind="stable")[:KEYWORDS] if row[word] > 0] for row in effects]
+
+
+def _is_text(samples: Samples) -> bool:
+    return samples.encoding is not None and any(column.kind == "text" for column in samples.encoding.columns)
+
+
 def _columns_of(samples: Samples) -> list[str]:
     """Return the column of each feature."""
     columns = [] if samples.encoding is None else samples.encoding.columns
-    names = [column.name for column in columns for _ in column.features]
+    names = [feature if column.kind == "text" else column.name for column in columns for feature in column.features]
     return names + list(samples.feature_names or ())[len(names) :]
 
 

@@ -56,6 +56,12 @@ def fit(
     with_data: Annotated[
         bool, typer.Option("--with-data", help="Add the columns of the data, and its labels, to labels.csv.")
     ] = False,
+    into_h5ad: Annotated[
+        bool,
+        typer.Option(
+            "--into-h5ad", help="Also write labels and embedding into the h5ad file that the data is read from."
+        ),
+    ] = False,
     no_data: Annotated[
         bool, typer.Option("--no-data", help="Leave values, pictures, ids and labels of rows out of the report.")
     ] = False,
@@ -66,6 +72,8 @@ def fit(
     """Train on data, cluster it, and write the model, labels, embedding, summary and report into a folder."""
     from shade._base.ranks import find_ranks
 
+    if into_h5ad and (len(data) != 1 or not data[0].lower().endswith(".h5ad")):
+        raise UsageError(f"--into-h5ad needs one h5ad file as data. Got {', '.join(data)}.")
     first = find_ranks().first  # of the processes of torchrun, only one prints messages and writes results
     messages = Messages(quiet=quiet or not first)
     checkpoint = _checkpoint_of(output)
@@ -105,6 +113,8 @@ def fit(
                 labels |= {"known_label": np.array([*summary["known_labels"]["clusters"], ""])[model.labels_]}
             shown = None if no_data else _for_report(samples, memory, messages)
             write_results(model, folder, labels, summary, shown, messages, None if no_data else again)
+            if into_h5ad:
+                model.to_anndata(data[0])
     checkpoint.unlink(missing_ok=True)
     show_results(summary, output, as_json=as_json)
     if not no_data:
@@ -217,7 +227,7 @@ def _train(samples: Samples, parameters: dict[str, Any], fitting: dict[str, Any]
 
 def _summarise(model: SHADE, samples: Samples, seconds: float) -> dict[str, Any]:
     from shade import __version__
-    from shade.cli.deciding import find_deciding_columns
+    from shade.cli.deciding import find_deciding_columns, find_keywords
     from shade.cli.results import describe_clusters, describe_parameters, describe_samples
 
     losses = {name: value for name, value in model.history_[-1].items() if name.endswith("loss")}
@@ -225,6 +235,7 @@ def _summarise(model: SHADE, samples: Samples, seconds: float) -> dict[str, Any]
         "shade": __version__,
         **describe_clusters(model),
         "told_apart_by": find_deciding_columns(model, samples),
+        **({} if (words := find_keywords(model, samples)) is None else {"keywords": words}),
         "seconds": seconds,
         "networks": model.n_networks_,
         "epochs": max(record["epoch"] for record in model.history_),

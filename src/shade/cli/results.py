@@ -108,6 +108,8 @@ def show_results(summary: dict[str, Any], output: Path | None, *, as_json: bool)
     if deciding := summary.get("told_apart_by"):
         strengths = (f"{printable(name)} ({strength:.2f})" for name, strength in deciding.items())
         typer.echo(f"told apart by   {', '.join(strengths)}")
+    for cluster, words in enumerate(summary.get("keywords", [])[:12]):
+        typer.echo(f"cluster {cluster:<8}{printable(', '.join(words))}")
     agreement = summary.get("data", {}).get("agreement")
     if agreement is not None and agreement["adjusted_rand"] is not None:
         without = f"{agreement['adjusted_rand']:.3f} without noise"

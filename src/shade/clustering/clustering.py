@@ -33,6 +33,7 @@ from shade.clustering.structure_tree import StructureTree, make_test
 from shade.density.data_tree import DataClusters, DataTree
 from shade.density.dc_tree import DCTree
 from shade.density.dimension import dimension_of_rows
+from shade.density.distances import check_tree
 from shade.density.grouped_tree import TreeOfRows, grouped_spanning_tree, tree_of_rows
 from shade.density.spanning_tree import SpanningTree
 
@@ -60,6 +61,8 @@ class Clustering:
         What is known of some rows. The clusters agree with it.
     numbers : ndarray of shape (n_clusters,), optional
         The number of each cluster, the largest first, if they keep the numbers that they had with fewer points.
+    core : ndarray of shape (n_samples,), optional
+        Core distances, if distances were clustered. Then the points have no columns.
     """
 
     points: FloatArray
@@ -71,6 +74,7 @@ class Clustering:
     settled: bool = False
     known: Known | None = None
     numbers: IntArray | None = None
+    core: FloatArray | None = None
 
     @cached_property
     def automatic(self) -> Clustering:
@@ -337,7 +341,7 @@ def cluster_tree(
     2
     """
     rule = rule or ClusterRule()
-    spanning = SpanningTree(np.asarray(edges, np.int64), np.asarray(weights, np.float64))
+    spanning = check_tree(SpanningTree(np.asarray(edges), np.asarray(weights)))
     tree, n = DCTree.from_spanning_tree(spanning), spanning.n_points
     found = Clustering(np.empty((n, 0)), rule, dimension, tree, links_of(spanning), Shown.nothing(n))
     return found.structure_tree, found.flat
@@ -358,6 +362,8 @@ def recluster(
             "value."
         )
     check_min_samples(rule.min_samples, len(clustering.points), 2, "recluster")
+    if rule.min_samples != clustering.rule.min_samples and clustering.points.shape[1] == 0:
+        raise ValueError("recluster cannot change 'min_samples' of a model of distances. Fit again with the new value.")
     shown, links = _join_small_groups(clustering, rule), clustering.links
     if rule.min_samples == clustering.rule.min_samples and shown is clustering.shown:
         return replace(clustering, rule=rule, numbers=None)

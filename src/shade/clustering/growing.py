@@ -31,7 +31,8 @@ def grow(
 
     It is the clustering of all these points, but clusters that go on keep their numbers. What is known of rows stays
     known. What only the data that the points are an embedding of can show stays as it is: a new point is background if
-    the point that it reaches first is, and the links of the data stay. `attachment` says where new points join.
+    the point that it reaches first is, and the links of the data stay. If the clusters are those of the data, a new
+    point far outside of them is background too, unless it is in a new cluster. `attachment` says where new points join.
     """
     joint = np.concatenate([clustering.points, points])
     known = None if clustering.known is None else clustering.known.with_unknown(len(points))
@@ -62,10 +63,20 @@ def _grow_embedding(
     grown = Clustering(joint, rule, dimension, tree, links, Shown(nothing, outside), clustering.settled)
     if not shown.decides:
         return grown
-    own = replace(clustering, rule=replace(rule, between_noise=True), known=None, numbers=None).flat
+    own, with_between = (
+        replace(clustering, rule=replace(rule, between_noise=noise), known=None, numbers=None).flat
+        for noise in (True, False)
+    )
     outside = np.append(shown.outside, (label_new_points(own, attachment) < 0) & (groups[-n_new:] >= 0))
+    far = np.append(np.zeros_like(shown.outside), label_new_points(with_between, attachment) < 0)
     groups = _with_new_groups(groups, n_new, grown.structure_tree)
-    outside &= (groups <= int(shown.groups.max())) & (groups.max() > 0)
+    of_old_groups = groups <= int(shown.groups.max())
+    far &= of_old_groups & (groups.max() > 0)
+    if far.any():  # a group would take in rows at any distance, since no other group can reach them
+        groups = np.where(far, -1, groups)
+        spanning = grouped_spanning_tree(tree_of, np.minimum(groups, 0))
+        grown = replace(grown, links=sort_links([spanning.edges, _spanning_links(clustering.links)], [joint]))
+    outside &= of_old_groups & (groups.max() > 0) & (groups >= 0)
     tree = DCTree.from_spanning_tree(grouped_spanning_tree(tree_of, groups, spanning))
     strongest = shown.strongest_split if groups.max() == 0 else None
     return replace(grown, dc_tree=tree, shown=Shown(groups, outside, True, strongest))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -39,6 +39,17 @@ class Layers:
         `labels[::-1]` begins with the finest layer, as in Toponymy, EVoC and datamapplot.
         """
         return [layer.labels for layer in self.clusterings]
+
+    def of_rows(self, rows: IntArray) -> Layers:
+        """Return the same layers for some of the rows."""
+        layers = (
+            replace(
+                flat, labels=flat.labels[rows], strengths=flat.strengths[rows],
+                outlier_scores=flat.outlier_scores[rows], outskirts=flat.outskirts[rows],
+            )
+            for flat in self.clusterings
+        )  # fmt: skip
+        return replace(self, clusterings=tuple(layers))
 
     @cached_property
     def parents(self) -> list[IntArray]:

@@ -103,6 +103,8 @@ def read_h5ad(path: Path, options: ReadOptions) -> Samples:
     if matrix is None:
         raise DataError(f"{path} has no X: name a layer or an embedding with --key.")
     if hasattr(matrix, "toarray"):
+        size = math.prod(matrix.shape) * matrix.dtype.itemsize
+        check_room(size, options.memory, f"The full matrix of {path}", "Choose an embedding of the file with --key.")
         matrix = matrix.toarray()
         notes.append("turned the sparse matrix into a dense one")
     matrix = np.asarray(matrix)

@@ -15,9 +15,10 @@ from shade._base.validation import check_whole_numbers
 from shade.data.filler import Filler
 from shade.data.numerals import NUMBER_LIKE
 from shade.data.samples import counted, enumerate_names, shorten
+from shade.data.words import check_words, find_words, weigh_words
 
 FEW_VALUES = 20  # at most so many different values of a column may be categories, and become the clusters
-KINDS = ("number", "truth", "date", "category")
+KINDS = ("number", "truth", "date", "category", "text")
 TRUTHS = (("no", "yes"), ("false", "true"), ("n", "y"), ("f", "t"), ("off", "on"))
 DATES = {  # formats, and the pattern of their text: a year of two digits would be read as one of the first century
     "iso": r"^\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d+)?)?Z?)?$",
@@ -34,18 +35,22 @@ MICROSECONDS_A_DAY = 86_400_000_000
 class Column:
     """How a column becomes one or more features.
 
-    `values` are the categories, the words for 0 and 1, or the format of dates. It is empty if the column has a type.
+    `values` are the categories, the words for 0 and 1, the format of dates, or the words of texts. It is empty if the
+    column has a type. `weights` are those of the words of texts.
     """
 
     name: str
     kind: str
     values: tuple[str, ...] = ()
+    weights: tuple[float, ...] = ()
 
     @property
     def features(self) -> list[str]:
         """Names of the features."""
         if self.kind == "category":
             return [f"{self.name}={value}" for value in self.values]
+        if self.kind == "text":
+            return list(self.values)
         return [f"{self.name} (days since 1970)" if self.kind == "date" else self.name]
 
 
@@ -88,14 +93,23 @@ class TableEncoding:
     def to_json(self) -> dict[str, Any]:
         """Return a value for `from_json`."""
         filler = None if self.filler is None else self.filler.to_json()
-        return {"columns": [asdict(column) for column in self.columns], "filler": filler}
+        columns = [asdict(column) for column in self.columns]
+        for column in columns:
+            if not column["weights"]:  # as in files of earlier versions
+                del column["weights"]
+        return {"columns": columns, "filler": filler}
 
     @classmethod
     def from_json(cls, found: Any) -> TableEncoding:
         """Read the encoding from a model file, which may hold anything; raise ValueError if it is invalid."""
         try:
             columns = tuple(
-                Column(str(column["name"]), str(column["kind"]), tuple(map(str, column["values"])))
+                Column(
+                    str(column["name"]),
+                    str(column["kind"]),
+                    tuple(map(str, column["values"])),
+                    tuple(map(float, column.get("weights", ()))),
+                )
                 for column in found["columns"]
             )
             filler = None if found["filler"] is None else Filler.from_json(found["filler"])
@@ -104,6 +118,8 @@ class TableEncoding:
         for column in columns:
             if column.kind not in KINDS or (column.kind == "truth" and len(column.values) not in (0, 2)):
                 raise ValueError(f"the column {column.name!r:.80} of its table has an unknown encoding")
+            if column.kind == "text" and not check_words(column.values, column.weights):
+                raise ValueError(f"the words of the column {column.name!r:.80} of its table have no weights")
         encoding = cls(columns, filler)
         if len(set(encoding.feature_names)) < len(encoding.feature_names):
             raise ValueError("two features of its table have one name")
@@ -270,6 +286,8 @@ def _encode(column: Column, found: Any, source: str, notes: list[str]) -> list[A
         return [to_numbers(found, column.name)]
     if column.kind == "date":
         return [_to_days(column, found, source)]
+    if column.kind == "text":
+        return list(weigh_words(texts_of(found, column.name, source), column.values, column.weights).T)
     text = as_text(found)
     cells = np.array(text.to_pylist(), dtype=object)
     if column.kind == "truth":
@@ -294,6 +312,18 @@ def _encode(column: Column, found: Any, source: str, notes: list[str]) -> list[A
         return [np.where(empty, np.nan, places) if empty.any() else places.astype(np.uint8)]
     chosen = places[:, None] == np.arange(len(column.values))
     return list((np.where(empty[:, None], np.nan, chosen) if empty.any() else chosen.astype(np.uint8)).T)
+
+
+def encode_texts(name: str, found: Any, source: str) -> Column:
+    """Return the encoding of a column of texts by the words in them."""
+    return Column(name, "text", *find_words(name, texts_of(found, name, source), source))
+
+
+def texts_of(found: Any, name: str, source: str) -> list[str]:
+    """Return the cells of a column of texts; empty cells are texts without words."""
+    if not is_text(found.type):
+        raise DataError(f"Column {name!r} of {source} holds {found.type}, not text. Give another column with --text.")
+    return ["" if cell is None else cell for cell in found.to_pylist()]
 
 
 def _to_days(column: Column, found: Any, source: str) -> AnyArray:

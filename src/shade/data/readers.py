@@ -24,7 +24,7 @@ from shade.data.images import IMAGE_SUFFIXES, ImageFiles, read_images
 from shade.data.missing import resolve_missing
 from shade.data.other_tables import read_arrow, read_duckdb, read_excel, read_json_lines, read_sqlite
 from shade.data.parquet import open_parquet, read_parquet
-from shade.data.row_sources import ArraySource, RowSource, open_memmap
+from shade.data.row_sources import ArraySource, RowSource, SparseRows, open_memmap
 from shade.data.samples import ReadOptions, Samples
 from shade.data.tables import RawTable, join_tables, samples_of_table
 from shade.data.text import PACKED, STANDARD_INPUT, read_text, table_in_zip
@@ -78,6 +78,7 @@ def read_samples(
     drop_non_numeric: bool = False,
     keep: Collection[str] = (),
     categories: Collection[str] = (),
+    text: str | None = None,
     missing: str | None = None,
     columns: Sequence[str] | None = None,
     table: TableEncoding | None = None,
@@ -119,6 +120,9 @@ def read_samples(
     categories : collection of str, default=()
         Columns to encode as categories, besides columns of text with at most 20 different values: numbers that are
         codes, or text with more values. Each value becomes a column of 0 and 1; together they weigh like one column.
+    text : str, optional
+        Column of texts to cluster by, and no other column. Each word becomes a column, weighed by TF-IDF: words that
+        are in at least two texts and in at most half of them, and of these the 5,000 most frequent.
     missing : {"mean", "median", "indicator", "drop-rows", "drop-columns", "refuse"}, optional
         What becomes of empty cells, NaN and infinity. "mean" and "median" fill in those of the most similar rows;
         "indicator" fills in the median and adds a column of 0 and 1 that says which rows lacked a value. If None,
@@ -168,7 +172,7 @@ def read_samples(
     (5, 3)
     """
     options = ReadOptions(
-        label=label, id=id, drop=drop, drop_non_numeric=drop_non_numeric, keep=keep, categories=categories,
+        label=label, id=id, drop=drop, drop_non_numeric=drop_non_numeric, keep=keep, categories=categories, text=text,
         missing=missing, columns=columns, table=table, key=key, header=header, delimiter=delimiter, decimal=decimal,
         thousands=thousands, empty=empty, encoding=encoding, resize=resize, every=every, memory=memory,
     )  # fmt: skip
@@ -190,6 +194,8 @@ def _read_files(paths: Sequence[Path], options: ReadOptions) -> Samples:
             check_room(size, options.memory, f"Reading {path}", "Give more: it can only be read as a whole.")
         read = found.read(path, options)
         if isinstance(read, Samples):
+            if options.text is not None:
+                raise DataError(f"{path} is no table, so it has no column {options.text!r} of texts.")
             if len(paths) == 1:
                 return read
             raise DataError(
@@ -222,7 +228,9 @@ def as_source(X: Any) -> RowSource | None:
         return open_source(Path(X))
     if isinstance(X, np.memmap):
         return open_memmap(X)
-    in_memory = isinstance(X, np.ndarray | np.generic) or hasattr(X, "toarray") or hasattr(X, "detach")
+    if hasattr(X, "tocsr"):
+        return SparseRows(X)
+    in_memory = isinstance(X, np.ndarray | np.generic) or hasattr(X, "detach")
     a_table = hasattr(X, "__dataframe__") or hasattr(X, "iloc")
     if in_memory or a_table or not all(hasattr(X, name) for name in ("shape", "dtype", "__getitem__")):
         return None

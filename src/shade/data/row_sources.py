@@ -165,6 +165,19 @@ class ArraySource(RowSource):
         return block.reshape(stop - start, self.shape[1])
 
 
+class SparseRows(RowSource):
+    """A sparse matrix. Slices of it are full matrices, so the whole matrix is never in memory as one."""
+
+    def __init__(self, matrix: Any) -> None:
+        self._rows = matrix.tocsr()
+        self._set_shape(matrix.shape, np.dtype(matrix.dtype), "The sparse matrix")
+
+    def read(self, start: int, stop: int) -> AnyArray:
+        """Return rows with their zeros."""
+        block: AnyArray = self._rows[start:stop].toarray()
+        return block
+
+
 def _files_of(array: Any, start: int, stop: int) -> list[Path]:
     """Return the files that hold some rows of an array, if known: for a zarr array, those of its chunks."""
     store = getattr(array, "store", None)

@@ -104,6 +104,7 @@ class ReadOptions:
     drop_non_numeric: bool = False
     keep: Collection[str] = ()
     categories: Collection[str] = ()
+    text: str | None = None
     missing: str | None = None
     columns: Sequence[str] | None = None
     table: TableEncoding | None = None

@@ -69,6 +69,15 @@ def have_one_length(rows: Any) -> bool:
     return longest > 0.0
 
 
+def scale_to_length_one(rows: FloatArray) -> FloatArray:
+    """Divide each row by its length; rows of zeros stay as they are."""
+    largest = np.abs(rows).max(axis=1, keepdims=True)
+    scaled = rows / np.where(largest > 0, largest, 1.0)  # so that squares stay finite
+    lengths = np.sqrt(np.einsum("ij,ij->i", scaled, scaled))[:, None]
+    scaled /= np.where(lengths > 0, lengths, 1.0)
+    return scaled
+
+
 def _join_ends(end: FloatArray, count: IntArray, part: FloatArray, farther: np.ufunc) -> tuple[FloatArray, IntArray]:
     """Return the ends of the columns, and how many rows have these values, after adding a part."""
     joined = farther(end, farther.reduce(part, axis=0))

@@ -11,7 +11,17 @@ import numpy as np
 
 from shade._base.arrays import AnyArray
 from shade._base.errors import DataError, told_as
-from shade.data.encoding import FEW_VALUES, Column, Plan, TableEncoding, as_text, is_numeric, is_text, plan_columns
+from shade.data.encoding import (
+    FEW_VALUES,
+    Column,
+    Plan,
+    TableEncoding,
+    as_text,
+    encode_texts,
+    is_numeric,
+    is_text,
+    plan_columns,
+)
 from shade.data.missing import describe_missing
 from shade.data.numerals import HEAD, PLAIN, read_numbers
 from shade.data.samples import FILLS, ReadOptions, Samples, counted, enumerate_names, shorten
@@ -61,7 +71,7 @@ def samples_of_table(raw: RawTable, source: str, options: ReadOptions) -> Sample
     check_names(
         source, names,
         {"--label": [options.label], "--id": [options.id], "--drop": options.drop, "--keep": options.keep,
-         "--categories": options.categories if options.table is None else ()},
+         "--text": [options.text], "--categories": options.categories if options.table is None else ()},
     )  # fmt: skip
     if table.num_rows == 0:
         raise DataError(f"{source} has {counted(len(names), 'column')}, but no rows.")
@@ -69,6 +79,9 @@ def samples_of_table(raw: RawTable, source: str, options: ReadOptions) -> Sample
     encoding = _encoding_of_model(options)
     if encoding is not None:
         features = known_columns(source, features, [column.name for column in encoding.columns], told)
+    elif options.text is not None:
+        encoding = _encode_text(table, options.text, features, source, told)
+        features = [options.text]
     problems: list[str] = []
     if separator is not None:
         known = [] if encoding is None else [found.name for found in encoding.columns if found.kind != "number"]
@@ -94,6 +107,17 @@ def samples_of_table(raw: RawTable, source: str, options: ReadOptions) -> Sample
         missing = describe_missing(samples, options) if options.missing == "refuse" and encoding.columns else ""
         raise DataError(f"{source}: {'; '.join(problems)}.{f' It also {missing}.' if missing else ''}")
     return samples
+
+
+def _encode_text(table: Any, name: str, features: Sequence[str], source: str, told: list[str]) -> TableEncoding:
+    """Return the encoding of the column of texts, which is the only one to cluster by."""
+    if name not in features:
+        raise DataError(f"Column {name!r} of {source} cannot be --text and --label, --id or --drop as well.")
+    column = encode_texts(name, table.column(name), source)
+    told.append(f"read column {name!r} as text: {counted(len(column.values), 'word')}, weighed by TF-IDF")
+    if others := [feature for feature in features if feature != name]:
+        told.append(f"left out {counted(len(others), 'other column')}: {enumerate_names(others)}")
+    return TableEncoding((column,))
 
 
 def _without_dictionaries(table: Any) -> Any:

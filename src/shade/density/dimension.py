@@ -33,16 +33,24 @@ def intrinsic_dimension(points: FloatArray, n_jobs: int | None = None) -> float:
     and Ghahramani. Points that coincide with their nearest neighbour have no information and are left out. The result
     is at least 1, and exactly 1 if too few distinct points remain.
     """
-    few, many = min(FEW, len(points) - 1), min(MANY, int(SHARE * len(points)))
-    if few < 3:
-        return 1.0
+    counted = count_neighbours(len(points))
     wanted = int(np.clip(MOST_ENTRIES / points.size, 20, MOST_QUERIES))
     queries = points if len(points) <= wanted else points[canonical_order(points)[:: -(-len(points) // wanted)]]
-    _, squared = make_search(points).nearest(queries, max(few, many) + 1, n_jobs)
-    squared = squared[squared[:, 1] > 0, 1:]
-    if len(squared) == 0:
+    _, squared = make_search(points).nearest(queries, counted + 1, n_jobs)
+    return dimension_of_neighbours(squared[:, 1:])
+
+
+def count_neighbours(n: int) -> int:
+    """Return how many neighbours of each of n points the estimate uses."""
+    return max(min(FEW, n - 1), min(MANY, int(SHARE * n)))
+
+
+def dimension_of_neighbours(squared: FloatArray) -> float:
+    """Return the same estimate from squared distances: to the nearest neighbour, the second nearest, and so on."""
+    squared, neighbours = squared[squared[:, 0] > 0], squared.shape[1]
+    if len(squared) == 0 or neighbours < 3:
         return 1.0
-    return max(1.0, *(_estimate(squared[:, :neighbours]) for neighbours in {few, max(few, many)}))
+    return max(1.0, *(_estimate(squared[:, :counted]) for counted in {min(FEW, neighbours), neighbours}))
 
 
 def _estimate(squared: FloatArray) -> float:

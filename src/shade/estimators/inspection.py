@@ -10,8 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from shade._base.arrays import FloatArray, IntArray
 from shade._base.text import printable
-from shade.clustering.clustering import Clustering
 from shade.clustering.reliability import Reliability, measure_reliability
+from shade.estimators.clustered import Clustered
 from shade.metrics.internal import disco_samples
 
 if TYPE_CHECKING:
@@ -20,13 +20,8 @@ if TYPE_CHECKING:
 MOST_LISTED = 12
 
 
-class InspectionMixin:
+class InspectionMixin(Clustered):
     """For estimators with the attributes of a clustering."""
-
-    clustering_: Clustering
-    labels_: IntArray
-    cluster_persistence_: FloatArray
-    n_clusters_: int
 
     def reliability(self) -> Reliability:
         """Measure how far to trust each cluster: the evidence for it, and whether half of the rows show it again.
@@ -51,8 +46,9 @@ class InspectionMixin:
         True
         """
         check_is_fitted(self)
-        rule, tree = self.clustering_.rule, self.clustering_.dc_tree
-        values = disco_samples(self.clustering_.points, self.labels_, min_samples=rule.min_samples, tree=tree)
+        self._need_points("reliability")
+        found, rule = self.clustering_, self.clustering_.rule
+        values = disco_samples(found.points, found.flat.labels, min_samples=rule.min_samples, tree=found.dc_tree)
         return measure_reliability(self.clustering_, values)
 
     def explore(self, samples: object = None, *, height: int = 900) -> Explorer:

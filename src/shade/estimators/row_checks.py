@@ -14,6 +14,7 @@ from sklearn.utils.validation import validate_data
 from shade._base import validation
 from shade._base.arrays import AnyArray
 from shade._base.extras import installed_versions
+from shade._base.memory import check_room
 from shade._base.ranks import Ranks
 from shade._base.text import is_number
 from shade._base.version import __version__
@@ -22,12 +23,12 @@ from shade.data.row_sources import RowSource, fingerprint
 from shade.data.samples import enumerate_names
 
 if TYPE_CHECKING:
-    from shade.estimators.shade import SHADE
+    from shade.estimators.embedding_methods import EmbeddingMixin
 
 OF_A_RANK = {"callbacks", "device", "n_jobs", "verbose"}  # parameters that may differ between the processes of a fit
 
 
-def check_samples(model: SHADE, X: Any, *, reset: bool) -> Any:
+def check_samples(model: EmbeddingMixin, X: Any, *, reset: bool) -> Any:
     """Check rows and flatten images. The shape of one sample is stored for the network."""
     source = as_source(X)
     X = validation.to_numpy(X)
@@ -50,6 +51,13 @@ def check_samples(model: SHADE, X: Any, *, reset: bool) -> Any:
     return rows
 
 
+def check_values(rows: Any) -> None:
+    """Raise an error for NaN, infinity and too large integers in rows that are read later."""
+    if isinstance(rows, RowSource):
+        validation.check_finite(rows, rows.place, rows.names)
+        validation.check_whole_numbers(rows)
+
+
 def check_ranks(ranks: Ranks, parameters: Mapping[str, object], rows: Any) -> None:
     """Raise an error if the processes of a fit have different versions, parameters or data, before they share work."""
     if ranks.count > 1:
@@ -65,6 +73,8 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> AnyArray:
     if hasattr(X, "dtypes") and hasattr(X, "iloc"):
         for position, name in enumerate(X.columns):
             validation.check_whole_numbers(X.iloc[:, position].to_numpy(), f"Column {str(name)!r}")
+    elif hasattr(X, "tocsr"):
+        X = _without_zeros_left_out(X)
     elif isinstance(X, list | tuple):
         with suppress(ValueError):  # rows of unequal lengths are reported below
             X = np.asarray(X)
@@ -83,6 +93,17 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> AnyArray:
     names = getattr(estimator, "feature_names_in_", None)
     rows: AnyArray = validation.check_finite(checked, names=names)
     return rows
+
+
+def _without_zeros_left_out(X: Any) -> AnyArray:
+    """Return a sparse matrix as an ndarray, if there is enough memory for it in double precision."""
+    check_room(
+        8.0 * math.prod(X.shape), None, f"A full matrix of {' x '.join(map(str, X.shape))}, made of a sparse one,",
+        "Use SHADE, which reads sparse rows in blocks, or reduce the columns first, for example by "
+        "sklearn.decomposition.TruncatedSVD.",
+    )  # fmt: skip
+    full: AnyArray = X.toarray()
+    return full
 
 
 def _blame_columns(X: Any, error: Exception) -> None:

@@ -3,52 +3,34 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
 from os import PathLike
-from pathlib import Path
-from typing import Any, Self, cast
+from typing import Any, Self
 
-import numpy as np
 import torch
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import BaseEstimator, ClusterMixin
 from torch import nn
 
 from shade._base import validation
-from shade._base.arrays import AnyArray, FloatArray, SingleArray
 from shade._base.errors import unchanged_on_error
-from shade._base.files import new_array_file
-from shade._base.parallel import resolve_device, tree_device, usual_torch
-from shade._base.ranks import Ranks, process_group
+from shade._base.parallel import resolve_device, usual_torch
+from shade._base.ranks import process_group
 from shade._base.validation import Choice, Real, Rule, Whole, check_parameters
-from shade.clustering.clustering import read_data
-from shade.clustering.growing import USUAL
 from shade.clustering.known import Known
 from shade.data.encoding import TableEncoding
-from shade.data.row_sources import RowSource
-from shade.data.standardize import Standardizer, choose_standardization, have_one_length
-from shade.density.data_tree import DataTree
-from shade.density.neighbours import find_neighbours
-from shade.density.spanning_tree import minimum_spanning_tree
-from shade.estimators.result_warnings import warn_of_lonely_rows, warn_of_misfit, warn_of_result
-from shade.estimators.row_checks import check_ranks, check_samples
-from shade.estimators.tree_estimator import CLUSTERING_RULES, TreeClusteringMixin
-from shade.training.autoencoders import check_network, has_decoder, shape_for_network
-from shade.training.callbacks import as_callback, verbosity_callbacks
-from shade.training.embedder import Embedder
+from shade.data.standardize import Standardizer, choose_standardization
+from shade.estimators.clustered import CLUSTERING_RULES
+from shade.estimators.result_warnings import warn_of_lonely_rows, warn_of_result
+from shade.estimators.row_checks import check_ranks, check_samples, check_values
+from shade.estimators.training_steps import TrainingMixin
+from shade.training.autoencoders import check_network
+from shade.training.callbacks import as_callback
 from shade.training.fitting import (
-    TrainingJob,
     begin_training,
-    count_epochs,
     count_networks,
     plan_training,
-    train,
     with_number_format,
 )
-from shade.training.precision import choose_precision
-from shade.training.settling import NEIGHBOURS
-from shade.training.trainer import TrainSettings
 
 logger = logging.getLogger("shade")
 
@@ -72,7 +54,7 @@ RULES: dict[str, Rule] = {
 }
 
 
-class SHADE(TreeClusteringMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]
+class SHADE(TrainingMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]
     """Deep density-based clustering.
 
     Trains an autoencoder so that distances in its embedding follow density-connectivity in the data, then reads
@@ -212,10 +194,6 @@ class SHADE(TreeClusteringMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
     (600, 2)
     """
 
-    sample_shape_: tuple[int, ...]
-    standardizer_: Standardizer
-    networks_: list[nn.Module]
-    reconstruction_limit_: float | None  # files of earlier versions have none
     table_encoding_: TableEncoding  # only if the command line read the data from a table
 
     def __init__(
@@ -293,15 +271,12 @@ class SHADE(TreeClusteringMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or images of shape (n_samples, channels, height, width)
-            ndarray, DataFrame or torch tensor. Or data that is read when it is needed: a memmap, a zarr array or any
-            object with `shape`, `dtype` and slicing, or the path of a npy or parquet file, a zarr store, or a folder of
-            parquet files or images.
-        y : array-like of shape (n_samples,), optional
-            Known labels of some rows as whole numbers, −1 for rows whose label is unknown. Rows with the same label are
-            in one cluster, rows with different labels in different ones. A `y` without −1 (or NaN) is ignored, because
-            pipelines pass one to each step and nothing would be left to find.
-        must_link, cannot_link : array-like of int of shape (n_pairs, 2), optional
-            Pairs of row numbers that belong to one cluster, and pairs that do not.
+            ndarray, DataFrame or torch tensor. Or data that is read when it is needed: a sparse matrix, a memmap, a
+            zarr array or any object with `shape`, `dtype` and slicing, or the path of a npy or parquet file, a zarr
+            store, or a folder of parquet files or images.
+        y, must_link, cannot_link : array-like, optional
+            Known labels of some rows, and pairs of rows that belong to one cluster or do not: see
+            :meth:`DCTreeClustering.fit`.
         checkpoint : str or path, optional
             File for the state of training. It is always complete. Ctrl-C also writes it.
         checkpoint_minutes : float, optional, default=10.0
@@ -327,9 +302,7 @@ class SHADE(TreeClusteringMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
             self.n_networks_ = count_networks(self.n_networks, len(rows))
             job = self._training_job(len(rows), device, ranks)
             plan, self.training_tree_ = plan_training(rows, memory, device, tree=self.tree, job=job)
-            if isinstance(rows, RowSource):
-                validation.check_finite(rows, rows.place, rows.names)
-                validation.check_whole_numbers(rows)
+            check_values(rows)
             chosen = {"training_tree": self.training_tree_, "number_format": job.settings.precision}
             identity = {**self.get_params(), **plan.identity(), **chosen}
             files = {"checkpoint": checkpoint is not None, "resume": resume is True or (bool(resume) and "a file")}
@@ -346,158 +319,9 @@ class SHADE(TreeClusteringMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
             names = getattr(self, "feature_names_in_", [f"x{column}" for column in range(self.n_features_in_)])
             samples = self.standardizer_.apply(rows) if plan.window_rows is None else None
             warn_of_lonely_rows(self.standardizer_.lonely, names, samples)
-            data = self._read_data(samples, ranks)
-            tree = None if data is None else data.dc_tree
-            neighbours = self._find_neighbours(data, rows)
-            job = replace(job, standardize=self.standardizer_.apply)
-            results = train(job, rows, samples, tree, neighbours, plan, device, seed, checkpoints)
-            self.networks_ = [result.network.to("cpu") for result in results]
-            self.history_ = [record for result in results for record in result.history]
-            self.n_iter_ = len(self.history_)
-            self.embedding_ = self._embedder().embed(rows, share=ranks.share_of(len(rows)))
-            ranks.gather_shares(self.embedding_)
-            self.reconstruction_limit_ = float(np.quantile(self._embedder().errors(rows), USUAL))
-            self._cluster_points(self.embedding_.astype(np.float64), ranks, data, self.settled_, known)
+            self._train(rows, samples, plan, job, device, seed, checkpoints, known)
         warn_of_result(self.clustering_)
         return self
-
-    def update(self, X: object) -> Self:
-        """Add new rows to those that were clustered, without training.
-
-        The networks embed the new rows, and all rows are clustered again, by the same rule. New clusters may appear.
-        Clusters that go on keep their numbers, so 0 need not be the largest. If a cluster disappears, a new cluster or
-        the last one gets its number. The background of the data is not searched again: a new row belongs to it if the
-        row that it reaches first does. A warning says if the networks do not fit the new rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or images or data to be read as in `fit`
-            New rows only. They come after the rows that were clustered before, in all attributes.
-
-        Returns
-        -------
-        SHADE
-            Itself, changed.
-
-        Examples
-        --------
-        >>> from shade import SHADE
-        >>> from shade.data import make_three_clusters
-        >>> X, _ = make_three_clusters(600, random_state=0)
-        >>> model = SHADE(embedding_size=2, n_networks=1, epochs=5, random_state=0).fit(X[:500])
-        >>> model.update(X[500:]).labels_.shape
-        (600,)
-        """
-        check_is_fitted(self)
-        with unchanged_on_error(self):
-            rows, embedder = check_samples(self, X, reset=False), self._embedder()
-            added = embedder.embed(rows)
-            far_away = self._grow(added.astype(np.float64))
-            self.embedding_ = np.concatenate([self.embedding_, added])
-            badly = 0.0
-            if self.reconstruction_limit_ is not None and all(map(has_decoder, self.networks_)):
-                badly = float(np.mean(embedder.errors(rows) > self.reconstruction_limit_))
-        warn_of_misfit(far_away, badly)
-        return self
-
-    def transform(self, X: object, *, out: str | PathLike[str] | None = None) -> SingleArray:
-        """Embed rows. The embedding of a row does not depend on the other rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or images or data to be read as in `fit`
-        out : str or path, optional
-            A npy file to which the embedding is written block by block; the result is then a memmap of it.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, networks * embedding_size)
-        """
-        check_is_fitted(self)
-        rows = check_samples(self, X, reset=False)
-        if out is None:
-            return self._embedder().embed(rows)
-        with new_array_file(Path(out), (len(rows), self.embedding_.shape[1])) as embedding:
-            self._embedder().embed(rows, embedding)
-        return cast(SingleArray, np.load(out, mmap_mode="r"))
-
-    def inverse_transform(self, Z: object) -> FloatArray:
-        """Decode embedded rows to the unit and shape of the data. The results of several networks are averaged.
-
-        Parameters
-        ----------
-        Z : array-like of shape (n_samples, networks * embedding_size)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_features), or images as in `fit`
-        """
-        check_is_fitted(self)
-        if not all(map(has_decoder, self.networks_)):
-            raise ValueError(
-                "This SHADE was saved without its decoder, so it cannot turn the embedding back into rows."
-            )
-        points = validation.check_points(Z).astype(np.float32)
-        if points.shape[1] != self.embedding_.shape[1]:
-            columns = self.embedding_.shape[1]
-            raise ValueError(f"Z has {points.shape[1]} columns, but the embedding of this SHADE has {columns}.")
-        return self._embedder().decode(points).reshape(len(points), *self.sample_shape_)
-
-    def to_onnx(self, path: str | PathLike[str]) -> None:
-        """Write the encoder with its standardisation as an ONNX file, which does `transform` without shade or torch.
-
-        Parameters
-        ----------
-        path : str or path
-            Usually ends in ".onnx". The input is "X", any number of samples in float32; the output is "embedding".
-        """
-        check_is_fitted(self)
-        from shade.persistence.onnx_export import write_onnx
-
-        write_onnx(path, self.standardizer_, self.networks_, self.sample_shape_, self._network_shape())
-
-    def _read_data(self, samples: SingleArray | None, ranks: Ranks) -> DataTree | None:
-        """Return the density tree of the data, or None if training uses trees of batches."""
-        if samples is None or self.training_tree_ != "complete" or not (self.density_weight or self.background_noise):
-            return None
-        logger.info("Building the density tree of the data.")
-        where = tree_device(self.device)
-        spanning = minimum_spanning_tree(samples, self.min_samples, n_jobs=self.n_jobs, device=where, ranks=ranks)
-        tree = DataTree.from_spanning_tree(samples, spanning)
-        background, clusters = ranks.from_first(lambda: read_data(tree, self.rule(), self.n_jobs))
-        return replace(tree, background=background, clusters=clusters)
-
-    def _find_neighbours(self, data: DataTree | None, rows: Any) -> AnyArray | None:
-        """The neighbours of each row on which the embedding settles; none where it does not."""
-        self.settled_ = bool(self.settle) and data is not None and data.clusters is None
-        if data is None or not self.settled_:
-            return None
-        logger.info("Searching the neighbours of each row.")
-        by_angle, device = have_one_length(rows), tree_device(self.device)
-        return find_neighbours(data.samples, NEIGHBOURS, by_angle=by_angle, n_jobs=self.n_jobs, device=device)
-
-    def _training_job(self, n_rows: int, device: torch.device, ranks: Ranks) -> TrainingJob:
-        return TrainingJob(
-            network=self.network,
-            sample_shape=self._network_shape(),
-            embedding_size=self.embedding_size,
-            n_networks=self.n_networks_,
-            settings=TrainSettings(
-                epochs=count_epochs(self.epochs, n_rows, self.batch_size, self.n_networks_),
-                batch_size=self.batch_size,
-                smallest_batch=self.min_samples,
-                learning_rate=self.learning_rate,
-                reconstruction_weight=self.reconstruction_weight,
-                density_weight=self.density_weight,
-                reconstruction=self.reconstruction,
-                distance=self.embedding_distance,
-                precision=ranks.from_first(lambda: choose_precision(self.precision, device, self.network)),
-            ),
-            density_unit=self.density_unit,
-            callbacks=(*map(as_callback, self.callbacks), *verbosity_callbacks(self.verbose)),
-            n_jobs=self.n_jobs,
-            ranks=ranks,
-        )
 
     def check_parameters(self, *, to_fit: bool = True) -> torch.device:
         """Check the parameters without fitting; raise ValueError for the first one that is wrong.
@@ -518,23 +342,8 @@ class SHADE(TreeClusteringMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
             as_callback(callback)
         return resolve_device(self.device)
 
-    def _embedder(self) -> Embedder:
-        return Embedder(self.standardizer_, self.networks_, self._network_shape(), resolve_device(self.device))
-
-    def _network_shape(self) -> tuple[int, ...]:
-        return shape_for_network(self.network, self.sample_shape_)
-
-    def _space_of(self, X: object) -> FloatArray:
-        return self.standardizer_.apply(check_samples(self, X, reset=False)).astype(np.float64)
-
-    def _points_of(self, X: object) -> Iterator[FloatArray]:
-        return self._embedder().points(check_samples(self, X, reset=False))
-
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.embedding_.shape[1])
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = []  # the embedding is always float32
+        tags.input_tags.sparse = True
         return tags

@@ -98,7 +98,7 @@ def explain_groups(
 
     Parameters
     ----------
-    X : array-like of shape (n_samples, ...)
+    X : array-like of shape (n_samples, ...), or sparse matrix
         Samples of several dimensions are flattened.
     groups : sequence of ndarray
         Rows of each group; groups may overlap.
@@ -125,10 +125,10 @@ def explain_groups(
     sizes = np.array([len(group) for group in groups], np.int64)
     effects = np.zeros((len(groups), rows.shape[1]))
     shifts = np.zeros_like(effects)
-    step = max(1, BLOCK // max(1, len(rows)))
+    step = max(1, BLOCK // max(1, rows.shape[0]))
     for start in range(0, rows.shape[1], step):
         block = slice(start, start + step)
-        columns = check_finite(np.asarray(rows[:, block], np.float64), names=names[block])
+        columns = check_finite(_columns(rows, block).astype(np.float64, copy=False), names=names[block])
         effects[:, block] = _deltas(rankdata(columns, axis=0), groups, sizes)
         shifts[:, block] = _shifts(columns, groups, sizes)
     # Several features may separate a group completely. Then the one with the largest gap comes first.
@@ -195,7 +195,8 @@ def explain_labels(
     X: object, labels: IntArray, *, top: int = 5, feature_names: Sequence[str] | None = None
 ) -> Explanation:
     """Find the features, or the words of texts, that separate each cluster from all other rows, noise included."""
-    n_rows = len(X) if hasattr(X, "__len__") else 0
+    rows: Any = X
+    n_rows = rows.shape[0] if hasattr(X, "tocsc") else len(rows) if hasattr(X, "__len__") else 0
     if n_rows != len(labels):
         raise ValueError(f"X has {n_rows} rows, but {len(labels)} were clustered. Give these rows in the same order.")
     clusters = range(int(labels.max(initial=-1)) + 1)
@@ -215,11 +216,20 @@ def _as_texts(X: object) -> list[str] | None:
     return [row if isinstance(row, str) else "" for row in rows]
 
 
-def _as_table(X: object) -> AnyArray:
+def _as_table(X: object) -> Any:
+    """Return rows of numbers, as an ndarray or as a sparse matrix of columns."""
+    if hasattr(X, "tocsc"):
+        return X.tocsc()
     rows = check_numeric(np.asarray(to_numpy(X)))
     if rows.ndim < 2:
         raise ValueError(f"Expected rows of features, got an array of shape {rows.shape} instead.")
     return rows.reshape(len(rows), -1)
+
+
+def _columns(rows: Any, columns: Any) -> AnyArray:
+    """Return some columns of a full or sparse matrix as a full one."""
+    found = rows[:, columns]
+    return np.asarray(found.toarray() if hasattr(found, "toarray") else found)
 
 
 def _names(X: object, n_features: int, given: Sequence[str] | None) -> tuple[str, ...]:
@@ -256,18 +266,18 @@ def _shifts(columns: FloatArray, groups: Sequence[IntArray], sizes: IntArray) ->
     return shifts
 
 
-def _middles(rows: AnyArray, groups: Sequence[IntArray], features: IntArray) -> tuple[FloatArray, FloatArray]:
+def _middles(rows: Any, groups: Sequence[IntArray], features: IntArray) -> tuple[FloatArray, FloatArray]:
     """Return medians of the chosen features inside and outside of each group; fractions for 0-1 features."""
     inside, outside = np.full(features.shape, np.nan), np.full(features.shape, np.nan)
-    yes_or_no = {feature for feature in np.unique(features) if np.isin(rows[:, feature], (0, 1)).all()}
+    yes_or_no = {feature for feature in np.unique(features) if np.isin(_columns(rows, [feature]), (0, 1)).all()}
     for place, (group, chosen) in enumerate(zip(groups, features, strict=True)):
         shares = np.array([feature in yes_or_no for feature in chosen])
-        rest = np.ones(len(rows), np.bool_)
+        values, rest = _columns(rows, chosen), np.ones(rows.shape[0], np.bool_)
         rest[group] = False
         if len(group):
-            inside[place] = _middle(rows[np.ix_(group, chosen)], shares)
+            inside[place] = _middle(values[group], shares)
         if rest.any():
-            outside[place] = _middle(rows[np.ix_(rest, chosen)], shares)
+            outside[place] = _middle(values[rest], shares)
     return inside, outside
 
 

@@ -62,6 +62,7 @@ def check_contents(contents: ModelContents) -> None:
     description, arrays = contents.description, contents.arrays
     _check_description(description)
     deep = description["estimator"] == "SHADE"
+    of_distances = description["parameters"].get("metric") == "precomputed"
     kinds = {
         "embedding": np.float32 if deep else np.float64,
         "groups": np.int64,
@@ -72,6 +73,8 @@ def check_contents(contents: ModelContents) -> None:
         **(DEEP if deep else {}),
         **(KNOWN if set(arrays) & set(KNOWN) else {}),
         **({"numbers": np.int64} if "numbers" in arrays else {}),
+        **({} if deep or of_distances or "weights" not in arrays else {"weights": np.int64}),
+        **({"core": np.float64} if of_distances and "core" in arrays else {}),
     }
     _require(set(arrays) == set(kinds), f"it holds the arrays {sorted(arrays)!s:.400}, not {sorted(kinds)}")
     for name, kind in kinds.items():
@@ -82,7 +85,8 @@ def check_contents(contents: ModelContents) -> None:
             f"{name} has shape {arrays[name].shape}, not {dimensions} dimensions",
         )
     n, columns = arrays["embedding"].shape
-    _require(n >= 2 and columns >= 1, f"the embedding has shape {(n, columns)}")
+    enough = n >= (1 if "weights" in arrays else 2) and (columns >= 1) != of_distances
+    _require(enough, f"the embedding has shape {(n, columns)}")
     _require(np.isfinite(arrays["embedding"]), "the embedding has values that are not numbers")
     features = math.prod(description["sample_shape"])
     if deep:
@@ -91,7 +95,10 @@ def check_contents(contents: ModelContents) -> None:
         _require(sizes == (features, columns), f"the probe has {sizes} columns, not {(features, columns)}")
         _require(len(arrays["probe.embedding"]) <= MOST_PROBES, "there are too many probes")
     else:
-        _require(features == columns and not contents.tensors, f"it has {columns} columns, not {features}")
+        expected = n if of_distances else columns
+        _require(features == expected and not contents.tensors, f"it has {expected} columns, not {features}")
+    if "weights" in arrays:  # the tree holds each row as often as it counts
+        n = _count_repeated(arrays["weights"], n, len(arrays["dc_tree.order"]))
     _check_tree(part_of(arrays, "dc_tree."), n)
     _check_clustering(part_of(arrays, "clustering."), n)
     if "numbers" in arrays:
@@ -116,7 +123,7 @@ def known_of(arrays: Mapping[str, AnyArray]) -> Known | None:
     """What the arrays of a file say is known of some rows; None if nothing is."""
     if "known.rows" not in arrays:
         return None
-    labels, rows = np.full(len(arrays["embedding"]), -1), arrays["known.rows"]
+    labels, rows = np.full(len(arrays["dc_tree.order"]), -1), arrays["known.rows"]
     _require(len(rows) == len(arrays["known.labels"]), "there are not as many known labels as rows that have one")
     _require((rows >= 0) & (rows < len(labels)), "there are known labels of what is no row")
     _require(np.diff(rows) > 0, "the rows with known labels are not told in order")
@@ -189,6 +196,9 @@ def check_points(clustering: Clustering) -> None:
     size = np.bincount(groups[groups >= 0])
     dense = int(size.sum())
     _require(size >= min_samples, f"there are {size.min()} rows in a group, fewer than min_samples")
+    if clustering.points.shape[1] == 0:
+        _check_core(clustering)
+        return
     first_merge = np.empty(2 * tree.n_points)
     first_merge[tree.left] = first_merge[tree.right] = tree.height
     by_group = np.argsort(groups, kind="stable")[len(groups) - dense :]
@@ -197,6 +207,16 @@ def check_points(clustering: Clustering) -> None:
     pairs = MOST_PAIRS // max(1, clustering.points.shape[1] // FEW_COLUMNS)
     for rows in groups_of_rows[:: 1 + len(groups_of_rows) // MOST_GROUPS]:
         _check_nearest(clustering.points[rows], first_merge[rows], min_samples, pairs * len(rows) // dense)
+
+
+def _check_core(clustering: Clustering) -> None:
+    """Check core distances where there are no points: no row joins the tree nearer than that."""
+    core, tree = clustering.core, clustering.dc_tree
+    if core is not None:
+        _require(len(core) == tree.n_points, f"there are {len(core)} core distances for {tree.n_points} rows")
+        joining = np.minimum(tree.reachability, np.append(tree.reachability[1:], np.inf))[tree.position]
+        _require((core >= 0) & (core < np.inf), "there are core distances that are no distances")
+        _require((core <= joining) | clustering.shown.background, "the tree is not of the core distances")
 
 
 def _check_steps(clustering: Clustering, first_merge: FloatArray) -> None:
@@ -354,6 +374,14 @@ def _check_clustering(clustering: dict[str, AnyArray], n: int) -> None:
         _require(len(rows) <= n and np.bincount(rows, minlength=n) <= 1, f"there are {name} that are told twice")
     inside = np.delete(labels, outskirts)
     _require(np.bincount(inside[inside >= 0], minlength=k) > 0, "there are clusters of outskirts alone")
+
+
+def _count_repeated(weights: IntArray, n: int, n_repeated: int) -> int:
+    """Return the sum of the weights, after a check that there is a row of the tree for each."""
+    _require(len(weights) == n, f"there are {len(weights)} weights for {n} rows")
+    _require((weights >= 0) & (weights <= n_repeated), "there are weights that are none")
+    _require(n_repeated >= 2 and float(weights.sum(dtype=np.float64)) == n_repeated, "the weights are not of the tree")
+    return n_repeated
 
 
 def _check_numbers(numbers: IntArray, n_clusters: int) -> None:

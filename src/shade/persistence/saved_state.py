@@ -80,6 +80,10 @@ def contents_of(model: Any, *, decoder: bool = True) -> ModelContents:
         **{f"dc_tree.{name}": value for name, value in clustering.dc_tree.to_arrays().items()},
         **{f"clustering.{name}": value for name, value in clustering.flat.to_arrays().items()},
     }
+    if (counts := model.weights_) is not None:
+        arrays["weights"] = counts
+    if clustering.core is not None:
+        arrays["core"] = clustering.core
     if clustering.numbers is not None:
         arrays["numbers"] = clustering.numbers
     if clustering.known is not None:
@@ -107,6 +111,7 @@ def _check_parameters_of_fit(model: Any) -> None:
     """Raise an error if parameters were changed after fitting: the file would not describe its contents."""
     wanted, rule = vars(model), asdict(model.clustering_.rule)
     same = all(wanted[name] == value for name, value in rule.items() if name in wanted)
+    same &= (wanted.get("metric") == "precomputed") == (model.clustering_.points.shape[1] == 0)
     if not same or wanted.get("n_networks") not in (None, getattr(model, "n_networks_", None)):
         raise ValueError(
             f"The parameters of this {type(model).__name__} are not those that it was fitted with: set them back, or "
@@ -134,7 +139,8 @@ def parameters_of(contents: ModelContents, allowed: set[str], network: torch.nn.
 def restore(model: Any, contents: ModelContents) -> None:
     """Set all fitted attributes of an estimator whose saved parameters have been checked."""
     description, arrays = contents.description, contents.arrays
-    if model.min_samples > len(arrays["embedding"]):
+    n = len(arrays["dc_tree.order"])
+    if model.min_samples > n:
         raise ModelFileError(f"The model file has fewer rows than min_samples = {model.min_samples}.")
     model.n_features_in_ = math.prod(description["sample_shape"])
     if description["feature_names"]:
@@ -143,10 +149,13 @@ def restore(model: Any, contents: ModelContents) -> None:
         model.table_encoding_ = TableEncoding.from_json(description["table"])
     if description["estimator"] == "SHADE":
         _restore_embedding(model, contents)
-    outside = np.zeros(len(arrays["embedding"]), np.bool_)
+    outside, points = np.zeros(n, np.bool_), arrays["embedding"].astype(np.float64)
+    if "weights" in arrays:
+        model.set_weights(arrays["weights"], points)
+        points = np.repeat(points, arrays["weights"], axis=0)
     outside[arrays["outside"]] = True
     clustering = Clustering(
-        arrays["embedding"].astype(np.float64),
+        points,
         rule_of(description, vars(model)),
         float(description["dimension"]),
         DCTree(**part_of(arrays, "dc_tree.")),
@@ -155,6 +164,7 @@ def restore(model: Any, contents: ModelContents) -> None:
         description["settled"],
         known_of(arrays),
         arrays.get("numbers"),
+        arrays.get("core"),
     )
     check_points(clustering)
     check_clusters(clustering, FlatClustering.from_arrays(part_of(arrays, "clustering.")))

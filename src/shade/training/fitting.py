@@ -65,6 +65,7 @@ class TrainingJob:
     callbacks: tuple[Callback, ...] = ()
     n_jobs: int | None = None
     ranks: Ranks = ALONE  # the processes that train together
+    start: tuple[Mapping[str, torch.Tensor], ...] = ()  # the weights of each network to go on from; drawn if empty
 
     @property
     def mean_edge(self) -> bool:
@@ -216,8 +217,11 @@ def train_networks(
     def train(member: int, interruption: Event) -> TrainResult:
         own = seeds[member]
         generator = torch.Generator().manual_seed(int(own.generate_state(1, np.uint64)[0] >> 1))
+        network = build_network(job.network, job.sample_shape, job.embedding_size, generator, fresh=member > 0)
+        if job.start:
+            network.load_state_dict(job.start[member])
         trainer = make(
-            network=build_network(job.network, job.sample_shape, job.embedding_size, generator, fresh=member > 0),
+            network=network,
             settings=job.settings,
             random=np.random.default_rng(own),
             callbacks=[own or shared for own, shared in zip(watched[member], callbacks, strict=True)],
