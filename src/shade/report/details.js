@@ -198,7 +198,7 @@ function histogramOf({ column, own, rest, nOwn, nRest }, compared) {
     picture.append(draw("path", { class: "outline", d: outline }));
   }
   const ends = [few ? places[0] : low, few ? places[bins - 1] : high].map((end) => make("span", {}, told(end)));
-  return [picture, make("div", { class: `ends small ${column.date ? "long" : ""}` }, ends[0], make("span", {}, words), ends[1])];
+  return [picture, make("div", { class: "ends small" }, ends[0], make("span", {}, words), ends[1])];
 }
 
 function draw(tag, attributes) {
