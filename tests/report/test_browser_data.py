@@ -237,7 +237,7 @@ def test_the_card_of_a_cluster_says_how_far_to_trust_it(open_page, data_file, ta
     found = table_model.reliability()
     told = page.inner_text("#cluster-facts")
     assert f"evidence {found.evidence[1]:.2f} of {found.limit[1]:.2f} needed" in told
-    assert f"stability {found.stability[1]:.2f}" in told and f"DISCO {found.separation[1]:.2f}" in told
+    assert f"recurrence {found.recurrence[1]:.2f}" in told and f"DISCO {found.separation[1]:.2f}" in told
     assert page.inner_text("#chosen-title") == "Cluster 1"
     page.keyboard.press("Escape")
     assert page.is_hidden("#cluster-card")
