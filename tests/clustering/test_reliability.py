@@ -32,7 +32,7 @@ def test_the_evidence_of_a_branch_is_that_of_the_test(model):
 
 def test_clear_clusters_are_found_again(model):
     found = model.reliability()
-    assert found.stability.min() > 0.95
+    assert found.recurrence.min() > 0.95
     assert found.size.tolist() == np.bincount(model.labels_[model.labels_ >= 0]).tolist()
     np.testing.assert_array_equal(found.persistence, model.cluster_persistence_)
     disco = disco_samples(model.clustering_.points, model.labels_)
@@ -47,7 +47,7 @@ def cloud() -> DCTreeClustering:
 
 def test_parts_of_one_cloud_are_not_found_again(model, cloud):
     found = cloud.reliability()
-    assert found.stability.min() < 0.6
+    assert found.recurrence.min() < 0.6
     assert (found.evidence < found.limit).any()
     assert found.separation.min() < model.reliability().separation.min()
 
@@ -56,15 +56,15 @@ def test_one_cluster_has_no_evidence_but_is_found_again():
     found = DCTreeClustering().fit(np.random.default_rng(1).normal(size=(400, 5))).reliability()
     assert len(found.size) == 1
     assert np.isnan(found.evidence).all() and np.isnan(found.limit).all()
-    assert found.stability[0] > 0.9
+    assert found.recurrence[0] > 0.9
 
 
 @pytest.mark.parametrize("wish", WISHES)
 def test_every_clustering_has_figures(model, wish):
     other = model.recluster(**wish) if wish else model
     found = other.reliability()
-    assert len(found.stability) == other.n_clusters_
-    assert ((found.stability >= 0) & (found.stability <= 1)).all()
+    assert len(found.recurrence) == other.n_clusters_
+    assert ((found.recurrence >= 0) & (found.recurrence <= 1)).all()
     assert np.isfinite(found.evidence).all()
     assert np.isnan(found.limit).all() == ("cut_distance" in wish)
 
@@ -79,18 +79,18 @@ def test_known_labels_do_not_matter(model):
     known = np.full(310, -1)
     known[[0, 1, 150]] = 0, 1, 2
     labelled = DCTreeClustering().fit(model.clustering_.points, known)
-    assert len(labelled.reliability().stability) == labelled.n_clusters_
+    assert len(labelled.reliability().recurrence) == labelled.n_clusters_
 
 
 def test_the_smallest_data_has_figures():
     for X in ([[0.0], [1.0]], np.ones((30, 3)), np.repeat([[0.0], [5.0]], 20, axis=0)):
         found = DCTreeClustering(min_samples=2).fit(X).reliability()
-        assert ((found.stability >= 0) & (found.stability <= 1)).all()
+        assert ((found.recurrence >= 0) & (found.recurrence <= 1)).all()
 
 
-def test_the_same_seed_gives_the_same_stability(cloud):
+def test_the_same_seed_gives_the_same_recurrence(cloud):
     disco = np.zeros(400)
-    first, again, other = (measure_reliability(cloud.clustering_, disco, seed).stability for seed in (1, 1, 2))
+    first, again, other = (measure_reliability(cloud.clustering_, disco, seed).recurrence for seed in (1, 1, 2))
     np.testing.assert_array_equal(first, again)
     assert not np.array_equal(first, other)
 
@@ -98,7 +98,7 @@ def test_the_same_seed_gives_the_same_stability(cloud):
 def test_figures_are_told_as_text_and_as_a_table(model):
     found = model.reliability()
     lines = str(found).splitlines()
-    assert lines[0].split() == ["cluster", "rows", "persistence", "evidence", "needed", "stability", "DISCO"]
+    assert lines[0].split() == ["cluster", "rows", "persistence", "evidence", "needed", "recurrence", "DISCO"]
     assert len(lines) == 1 + model.n_clusters_ and lines[1].split()[1] == str(found.size[0])
     frame = found.to_frame()
-    assert isinstance(frame, pd.DataFrame) and frame["stability"].tolist() == found.stability.tolist()
+    assert isinstance(frame, pd.DataFrame) and frame["recurrence"].tolist() == found.recurrence.tolist()

@@ -1,5 +1,8 @@
 """The values of the data in a real browser: seen, searched, compared, coloured by, and never more than text."""
 
+import shutil
+import subprocess
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -225,3 +228,25 @@ def test_a_page_without_values_has_no_charts_of_them(open_page, tmp_path, table_
     assert page.locator("#compare-charts").count() == 0
     assert page.locator("#chosen-rows li").count() > 10
     assert page.is_visible("#cluster-name")
+
+
+def test_the_card_of_a_cluster_says_how_far_to_trust_it(open_page, data_file, table_model):
+    page = open_page(data_file)
+    page.click("tr[data-label='1'] button")
+    settle(page)
+    found = table_model.reliability()
+    told = page.inner_text("#cluster-facts")
+    assert f"evidence {found.evidence[1]:.2f} of {found.limit[1]:.2f} needed" in told
+    assert f"recurrence {found.recurrence[1]:.2f}" in told and f"DISCO {found.separation[1]:.2f}" in told
+    assert page.inner_text("#chosen-title") == "Cluster 1"
+    page.keyboard.press("Escape")
+    assert page.is_hidden("#cluster-card")
+
+
+def test_the_page_is_drawn_where_no_frames_are(data_file, browser, tmp_path):
+    """As when it is printed without a screen: what waits for a frame must not wait for ever."""
+    program = shutil.which("chromium") or shutil.which("chromium-browser")
+    command = [program, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}"]
+    options = ["--virtual-time-budget=20000", "--dump-dom", data_file.as_uri()]
+    found = subprocess.run([*command, *options], capture_output=True, text=True, check=True, timeout=120).stdout
+    assert 'data-ready="yes"' in found and 'aria-busy="false"' in found

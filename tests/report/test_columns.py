@@ -169,3 +169,34 @@ def test_layers_with_known_labels_are_shown_too(tmp_path):
     for flat, told in zip(model.layers().clusterings, data["layers"], strict=True):
         if told is not None:
             np.testing.assert_array_equal(labels_and_strengths({**data, "fitted": told})[0], flat.labels)
+
+
+def test_columns_that_are_not_clustered_are_kept_from_parquet_and_cells(tmp_path: Path):
+    frame = pd.DataFrame(
+        {"a": np.arange(30.0), "b": np.arange(30.0) ** 2, "text": [f"t{row % 3}" for row in range(30)]}
+    )
+    frame.to_parquet(tmp_path / "rows.parquet")
+    samples = read_samples(tmp_path / "rows.parquet", drop=["text"])
+    assert {name: values.tolist() for name, values in samples.cells.items()} == {"text": frame["text"].tolist()}
+    assert read_samples(tmp_path / "rows.parquet", drop=["text"], memory=1 << 30).cells == {}
+    anndata = pytest.importorskip("anndata", reason="needs anndata (the dev extra)")
+    plain = {"dtype": object}  # anndata cannot write pandas' own kind of text yet
+    batch = pd.Categorical(["x", "y"] * 15, categories=pd.Index(["x", "y"], **plain))
+    obs = pd.DataFrame({"batch": batch, "depth": range(30)}, index=pd.Index([f"c{row}" for row in range(30)], **plain))
+    obs.columns = pd.Index(["batch", "depth"], **plain)
+    genes = pd.DataFrame(index=pd.Index(["a", "b"], **plain))
+    cells = anndata.AnnData(frame[["a", "b"]].to_numpy(), obs=obs, var=genes)
+    cells.write_h5ad(tmp_path / "cells.h5ad")
+    found = read_samples(tmp_path / "cells.h5ad").cells
+    assert found["batch"].tolist() == ["x", "y"] * 15 and found["depth"].tolist() == list(range(30))
+
+
+def test_text_that_would_fill_the_memory_is_not_kept_and_it_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    frame = pd.DataFrame(
+        {"a": np.arange(30.0), "b": np.arange(30.0) ** 2, "short": ["x"] * 30, "long": ["y" * 200] * 30}
+    )
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    monkeypatch.setattr("shade.data.tables.MOST_CELLS", 1000)
+    samples = read_samples(tmp_path / "rows.csv", drop=["short", "long"])
+    assert set(samples.cells) == {"short"}
+    assert samples.notes[-1] == "did not keep the text of 'long' for the report: it is too long"

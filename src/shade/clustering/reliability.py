@@ -33,7 +33,7 @@ class Reliability:
     limit : ndarray of shape (n_clusters,)
         The evidence that a branch of this size needs so as not to be chance. NaN if the clusters were not chosen by
         this test.
-    stability : ndarray of shape (n_clusters,)
+    recurrence : ndarray of shape (n_clusters,)
         How well clusters of random halves of the rows agree with this one: the mean Jaccard index with the most similar
         cluster. 1 if it is always found again.
     separation : ndarray of shape (n_clusters,)
@@ -44,7 +44,7 @@ class Reliability:
     persistence: FloatArray
     evidence: FloatArray
     limit: FloatArray
-    stability: FloatArray
+    recurrence: FloatArray
     separation: FloatArray
 
     def to_frame(self) -> Any:
@@ -54,10 +54,10 @@ class Reliability:
         return frame
 
     def __str__(self) -> str:
-        lines = ["cluster     rows persistence evidence needed stability  DISCO"]
-        figures = zip(self.persistence, self.evidence, self.limit, self.stability, self.separation, strict=True)
+        lines = ["cluster     rows persistence evidence needed recurrence  DISCO"]
+        figures = zip(self.persistence, self.evidence, self.limit, self.recurrence, self.separation, strict=True)
         lines += [
-            f"{cluster:>7} {size:>8,} {each[0]:>11.2f} {each[1]:>8.2f} {each[2]:>6.2f} {each[3]:>9.2f} {each[4]:>6.2f}"
+            f"{cluster:>7} {size:>8,} {each[0]:>11.2f} {each[1]:>8.2f} {each[2]:>6.2f} {each[3]:>10.2f} {each[4]:>6.2f}"
             for cluster, (size, each) in enumerate(zip(self.size, figures, strict=True))
         ]
         return "\n".join(lines)
@@ -69,7 +69,7 @@ def measure_reliability(clustering: Clustering, disco: FloatArray, seed: int = 0
     sizes = np.bincount(flat.labels[flat.labels >= 0], minlength=flat.n_clusters)
     means = np.bincount(flat.labels[flat.labels >= 0], disco[flat.labels >= 0], minlength=flat.n_clusters) / sizes
     evidence, limit = _evidence(clustering, flat)
-    return Reliability(sizes, flat.persistence, evidence, limit, _stability(clustering, sizes, seed), means)
+    return Reliability(sizes, flat.persistence, evidence, limit, _recurrence(clustering, sizes, seed), means)
 
 
 def _evidence(clustering: Clustering, flat: FlatClustering) -> tuple[FloatArray, FloatArray]:
@@ -93,7 +93,7 @@ def _evidence(clustering: Clustering, flat: FlatClustering) -> tuple[FloatArray,
     return birth - mean, np.array([free.test.limit(size, n_real) for size in rows.tolist()])
 
 
-def _stability(clustering: Clustering, sizes: IntArray, seed: int) -> FloatArray:
+def _recurrence(clustering: Clustering, sizes: IntArray, seed: int) -> FloatArray:
     """Return the mean Jaccard index of each cluster and the most similar one, over random halves of the rows."""
     labels, n = clustering.flat.labels, len(clustering.flat.labels)
     k, random = len(sizes), np.random.default_rng(seed)

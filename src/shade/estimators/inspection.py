@@ -26,7 +26,7 @@ class InspectionMixin(Clustered):
     def reliability(self) -> Reliability:
         """Measure how far to trust each cluster: the evidence for it, and whether half of the rows show it again.
 
-        Nothing is trained or searched again, so this takes seconds for 100,000 rows. For the stability, 20 random
+        Nothing is trained or searched again, so this takes seconds for 100,000 rows. For the recurrence, 20 random
         halves of the rows are clustered by the same rule, in the same density tree. So it shows whether a cluster
         depends on few rows. It does not show whether other networks would find it: fit with another `random_state` for
         that.

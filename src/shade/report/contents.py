@@ -217,7 +217,7 @@ def gather_contents(model: TreeClusteringMixin, samples: KnownSamples, views: Se
 
 def describe_reliability(found: Reliability) -> list[dict[str, float | None]]:
     """Return the figures of each cluster, rounded; None where there is none."""
-    names = ("evidence", "limit", "stability", "separation")
+    names = ("evidence", "limit", "recurrence", "separation")
     figures = np.column_stack([getattr(found, name) for name in names]).round(3)
     return [
         {name: value if np.isfinite(value) else None for name, value in zip(names, row, strict=True)}

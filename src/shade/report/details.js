@@ -59,11 +59,11 @@ function factsOf(cluster, label) {
 }
 
 // How far to trust a cluster of the fit.
-function reliabilityOf({ evidence, limit, stability, separation }) {
+function reliabilityOf({ evidence, limit, recurrence, separation }) {
   const facts = [];
   const told = (text, title) => make("span", { title }, text);
   if (evidence !== null) facts.push(told(`evidence ${evidence.toFixed(2)}${limit === null ? "" : ` of ${limit.toFixed(2)} needed`}`, "How much denser the cluster is than the place where it meets the next one"));
-  facts.push(told(`stability ${stability.toFixed(2)}`, "How well it is found again in random halves of the rows; 1 is always"));
+  facts.push(told(`recurrence ${recurrence.toFixed(2)}`, "How well it is found again in random halves of the rows; 1 is always"));
   facts.push(told(`DISCO ${separation.toFixed(2)}`, "How well the density supports the cluster, from −1 to 1"));
   return facts;
 }
@@ -198,7 +198,7 @@ function histogramOf({ column, own, rest, nOwn, nRest }, compared) {
     picture.append(draw("path", { class: "outline", d: outline }));
   }
   const ends = [few ? places[0] : low, few ? places[bins - 1] : high].map((end) => make("span", {}, told(end)));
-  return [picture, make("div", { class: `ends small ${column.date ? "long" : ""}` }, ends[0], make("span", {}, words), ends[1])];
+  return [picture, make("div", { class: "ends small" }, ends[0], make("span", {}, words), ends[1])];
 }
 
 function draw(tag, attributes) {
