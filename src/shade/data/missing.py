@@ -7,11 +7,12 @@ from itertools import compress
 
 import numpy as np
 
-from shade._base.arrays import AnyArray, BoolArray, IntArray, row_slices
+from shade._base.arrays import BoolArray, IntArray, row_slices
 from shade._base.errors import DataError
 from shade._base.memory import check_room
 from shade.data.encoding import FEW_VALUES, TableEncoding
 from shade.data.filler import Filler
+from shade.data.row_sources import open_memmap
 from shade.data.samples import FILLS, MISSING, ReadOptions, Samples, counted, enumerate_names
 
 
@@ -27,12 +28,13 @@ def resolve_missing(samples: Samples, options: ReadOptions) -> Samples:
     if not samples.in_memory:
         what = f"Changing {samples.source} with --missing {missing}"
         check_room(2 * samples.rows.nbytes, options.memory, what, "Give more, or correct the file before.")
-    samples = samples.load()
-    bad_rows, bad_columns = _count_missing(samples.rows.reshape(len(samples), -1))
-    if missing in FILLS and samples.rows.ndim == 2:
-        return _fill(samples, bad_rows, bad_columns, missing, known)
-    if not bad_rows.any():
+    bad_rows, bad_columns = _count_missing(samples)
+    fill = missing in FILLS and len(samples.shape) == 2
+    if not bad_rows.any() and not fill:
         return samples
+    samples = samples.load()
+    if fill:
+        return _fill(samples, bad_rows, bad_columns, missing, known)
     if missing == "refuse":
         raise DataError(f"{samples.source} {describe_missing(samples, options)}.")
     if missing == "drop-rows":
@@ -49,8 +51,7 @@ def resolve_missing(samples: Samples, options: ReadOptions) -> Samples:
 
 def describe_missing(samples: Samples, options: ReadOptions) -> str:
     """Return what is missing and what can be done about it; "" if nothing is missing."""
-    rows = samples.rows.reshape(len(samples), -1)
-    bad_rows, bad_columns = _count_missing(rows)
+    bad_rows, bad_columns = _count_missing(samples)
     if not bad_rows.any():
         return ""
     of_model = options.columns is not None
@@ -86,8 +87,11 @@ def _places(samples: Samples, bad_rows: BoolArray, bad_columns: IntArray) -> str
     return f"{counted(int(counts.sum()), 'value')} in {of_all} columns"
 
 
-def _count_missing(flat: AnyArray) -> tuple[BoolArray, IntArray]:
+def _count_missing(samples: Samples) -> tuple[BoolArray, IntArray]:
     """Return which rows lack a value, and how many values each column lacks; in slices, since rows may be on disk."""
+    rows = samples.rows
+    flat = open_memmap(rows) if isinstance(rows, np.memmap) else rows
+    flat = flat.reshape(len(samples), -1) if isinstance(flat, np.ndarray) else flat
     bad_rows, bad_columns = np.zeros(len(flat), np.bool_), np.zeros(flat.shape[1], np.int64)
     for rows in row_slices(flat):
         bad = ~np.isfinite(flat[rows])
