@@ -115,25 +115,25 @@ def write_images(folder: Path, shape: tuple[int, ...]) -> Path:
 CONV = ("--network", "conv")
 CASES = [
     Case(200, write_npy, (30_000, 1000), ("--network", "64", "--n-jobs", "1")),
-    Case(250, write_npy, (2000, 1, 64, 64), CONV),
+    Case(250, write_npy, (600, 1, 64, 64), CONV),
     Case(300, write_npy, (60_000, 2000), ("--network", "64", "--n-jobs", "1")),
     Case(400, write_csv_gz, (20_000, 200)),
     Case(500, write_zeros_gz, (400_000, 200)),
     Case(600, write_parquet, (100_000, 400)),
-    Case(750, write_images, (1000, 48, 48), (*CONV, "--batch-size", "100")),
+    Case(750, write_images, (600, 48, 48), (*CONV, "--batch-size", "100")),
     Case(1000, write_doubles, (40_000, 2500)),
-    Case(1250, write_images, (2000, 64, 64), (*CONV, "--batch-size", "100")),
-    Case(1500, write_csv, (60_000, 300)),
-    Case(1750, write_npy, (2000, 1, 64, 64), CONV),
-    Case(2000, write_parquet, (200_000, 500), ("--tree", "batch")),
+    Case(1250, write_images, (600, 64, 64), (*CONV, "--batch-size", "100")),
+    Case(1500, write_csv, (30_000, 300)),
+    Case(1750, write_npy, (600, 1, 64, 64), (*CONV, "--batch-size", "150")),
+    Case(2000, write_parquet, (80_000, 800), ("--tree", "batch")),
 ]
 GROUPS = [
     Case(1200, write_zeros_gz, (400_000, 200)),
     Case(1200, write_npy, (60_000, 2500)),
-    Case(1200, write_images, (2000, 64, 64), CONV),
-    Case(1200, write_npy, (1000, 1, 48, 48), (*CONV, "--batch-size", "100")),
-    Case(1200, write_parquet, (100_000, 1000)),
-    Case(1200, write_npy, (30_000, 1000), ("--tree", "batch")),
+    Case(1200, write_images, (600, 64, 64), CONV),
+    Case(1200, write_npy, (600, 1, 48, 48), (*CONV, "--batch-size", "100")),
+    Case(1200, write_parquet, (60_000, 1500)),
+    Case(1200, write_npy, (20_000, 1000), ("--tree", "batch")),
 ]
 
 
