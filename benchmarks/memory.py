@@ -4,8 +4,8 @@ Each fit runs in a process that has fitted something small before, so that torch
 the budget is for what comes on top of them. This process resets the peak of that one before the fit, and reads it
 afterwards. A fit may be refused, but whatever happens, at most a tenth more than the budget may be taken.
 
-`python -m benchmarks.memory --cgroup FOLDER` fits without `--memory` in a child of a control group (version 1 or 2) whose
-limit is the budget: none may be killed. It needs the right to make such a group.
+`python -m benchmarks.memory --cgroup FOLDER` fits without `--memory` in a child of a control group (version 1 or 2) that
+is limited to the budget: none may be killed. It needs the right to make such a group.
 """
 
 import argparse
@@ -157,7 +157,9 @@ def serve(data: str, folder: str, *options: str) -> None:
     kind = {".npy": write_npy, ".parquet": write_parquet, "": write_images}.get(Path(data).suffix, write_csv)
     shape = (1, 16, 16) if kind is write_npy and "conv" in options else (16, 16) if kind is write_images else (20,)
     rows = kind(small, (300, *shape))
-    others = [option for place, option in enumerate(options) if "--memory" not in options[max(0, place - 1) : place + 1]]
+    others = [
+        option for place, option in enumerate(options) if "--memory" not in options[max(0, place - 1) : place + 1]
+    ]
     for extra in (("--tree", "complete"), ("--tree", "batch", "--memory", "1GB")):  # they need different kernels
         if shade("fit", rows, "-o", small / "out", *SMALL, *others, *extra, "--overwrite"):
             raise SystemExit("The small fit failed.")
@@ -207,21 +209,30 @@ def fit(case: Case, options: tuple[str, ...], join: Callable[[int], None] = lamb
         process.communicate("end\n")
         log.seek(0)
         told = log.read().strip().splitlines()
-    return {"megabytes": taken / 1e6, "base_megabytes": base / 1e6, "seconds": seconds, "code": code, "told": told[-1] if told else ""}
+    return {
+        "megabytes": taken / 1e6,
+        "base_megabytes": base / 1e6,
+        "seconds": seconds,
+        "code": code,
+        "told": told[-1] if told else "",
+    }
+
+
+def show(case: Case, figures: dict[str, float | str]) -> bool:
+    """Print what was measured, and return whether it is as it should be."""
+    print(f"{case.name}\n    took {figures['megabytes']:.0f} MB in {figures['seconds']:.0f} s, exit {figures['code']}")
+    print(f"    {figures['told']}", flush=True)
+    refused = figures["code"] == "1" and "takes about" in str(figures["told"])
+    return (figures["code"] == "0" or refused) and float(figures["megabytes"]) <= ALLOWED * case.megabytes
 
 
 def measure(cases: list[Case]) -> Table:
     """Fit with budgets. Ends with an error if one is exceeded."""
-    rows, exceeded = {}, []
-    for case in cases:
-        figures = fit(case, (*case.options, "--memory", f"{case.megabytes}MB"))
-        rows[case.name] = figures
-        print(f"{case.name}\n    took {figures['megabytes']:.0f} MB in {figures['seconds']:.0f} s, exit {figures['code']}")
-        print(f"    {figures['told']}", flush=True)
-        if figures["megabytes"] > ALLOWED * case.megabytes or not (figures["code"] == "0" or "takes about" in str(figures["told"])):
-            exceeded.append(case.name)
-    if exceeded:
-        print("Exceeded:", *exceeded, sep="\n")
+    found = {case: fit(case, (*case.options, "--memory", f"{case.megabytes}MB")) for case in cases}
+    wrong = [case.name for case, figures in found.items() if not show(case, figures)]
+    if wrong:
+        raise SystemExit("More than the budget, or no answer:\n" + "\n".join(wrong))
+    rows = {case.name: figures for case, figures in found.items()}
     return {"title": "memory that fits take beyond interpreter and torch, by budget", "rows": rows}
 
 
@@ -233,15 +244,21 @@ def run_in_groups(parent: Path) -> None:
     """Fit in control groups, without telling the budget."""
     group = parent / f"shade-{os.getpid()}"
     limit = "memory.max" if (parent / "memory.max").exists() else "memory.limit_in_bytes"
+
+    def join(process: int) -> None:
+        (group / "cgroup.procs").write_text(str(process))
+
+    wrong = []
     for case in GROUPS:
         group.mkdir()
         try:
             (group / limit).write_text(str(case.megabytes * 10**6))
-            figures = fit(case, case.options, lambda process: None if (group / "cgroup.procs").write_text(str(process)) else None)
-            print(f"{case.name}\n    took {figures['megabytes']:.0f} MB in {figures['seconds']:.0f} s, exit {figures['code']}")
-            print(f"    {figures['told']}", flush=True)
+            if not show(case, fit(case, case.options, join)):
+                wrong.append(case.name)
         finally:
             group.rmdir()
+    if wrong:
+        raise SystemExit("More than the budget, or killed:\n" + "\n".join(wrong))
 
 
 if __name__ == "__main__":

@@ -257,6 +257,10 @@ def test_an_array_stays_on_disk(tmp_path: Path) -> None:
     samples = read_samples(tmp_path / "a.npy")
     assert isinstance(samples.rows, np.memmap)
     assert samples.to_features() is samples.rows
+    assert type(samples.load().rows) is np.ndarray
+    within = read_samples(tmp_path / "a.npy", memory=10**6)  # what a memmap has read counts as memory of the process
+    assert not isinstance(within.rows, np.ndarray)
+    assert within.rows[:].tolist() == ROWS.tolist()
     chosen = read_samples(tmp_path / "a.npy", id="0", drop=["2"])
     assert chosen.rows.tolist() == ROWS[:, [1]].tolist()
     assert chosen.ids.tolist() == ROWS[:, 0].tolist()
