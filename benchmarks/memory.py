@@ -4,8 +4,8 @@ Each fit runs in a process that has fitted something small before, so that torch
 the budget is for what comes on top of them. This process resets the peak of that one before the fit, and reads it
 afterwards. A fit may be refused, but whatever happens, at most a tenth more than the budget may be taken.
 
-`python -m benchmarks.memory --cgroup FOLDER` fits without `--memory` in a child of a control group (version 1 or 2) that
-is limited to the budget: none may be killed. It needs the right to make such a group.
+`python -m benchmarks.memory --cgroup FOLDER` fits without `--memory` in a child of a control group (version 1 or 2)
+that is limited to the budget: none may be killed. It needs the right to make such a group.
 """
 
 import argparse
