@@ -32,3 +32,11 @@ def test_columns_are_pixels_if_more_than_a_third_pile_up_at_both_ends(piled: int
 def test_equal_rows_keep_their_values_without_a_unit() -> None:
     standardizer = Standardizer.fit(np.full((20, 3), 2.0), False, unit_free=True)
     np.testing.assert_array_equal(standardizer.apply(np.full((2, 3), 2.0)), np.full((2, 3), 2.0, np.float32))
+
+
+@pytest.mark.parametrize("standardize", ["feature", "global", False])
+def test_values_whose_differences_may_overflow_are_refused(standardize: str | bool) -> None:
+    rows = np.array([[-1.0], [1.0], [0.5]]) * np.finfo(np.float64).max
+    Standardizer.fit(0.2 * rows, standardize)
+    with pytest.raises(ValueError, match="their range exceeds that of double precision"):
+        Standardizer.fit(0.3 * rows, standardize)

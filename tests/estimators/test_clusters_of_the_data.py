@@ -10,10 +10,11 @@ from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
 import shade
-from shade import SHADE
+from shade import SHADE, DCTreeClustering
 from shade._base.errors import ModelFileError, ShadeWarning
 from shade.persistence.model_file import ModelContents, read_model_file, write_model_file
 from shade.plots import plot_structure_tree
+from tests.estimators.grouped import with_groups
 
 QUICK = {"epochs": 1, "network": (16,), "embedding_size": 1, "n_networks": 1, "random_state": 0}
 Fitted = tuple[SHADE, np.ndarray, np.ndarray]

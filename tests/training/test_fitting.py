@@ -27,6 +27,6 @@ def test_the_tree_of_all_data_is_built_if_that_takes_minutes(shape: tuple[int, i
 def test_networks_on_a_gpu_take_none_of_the_memory() -> None:
     job = TrainingJob("conv", (1, 64, 64), 10, 1, TrainSettings(epochs=1, batch_size=250), "data")
     rows = np.zeros((300, 64 * 64), np.float32)
-    with pytest.raises(MemoryBudgetError, match="Training networks on batches of 250 rows takes about 1.18 GB"):
+    with pytest.raises(MemoryBudgetError, match=r"Training networks on batches of 250 rows takes about 1\.18 GB"):
         plan_training(rows, "300MB", torch.device("cpu"), tree="batch", job=job)
     assert plan_training(rows, "300MB", torch.device("cuda"), tree="batch", job=job)[1] == "batch"
