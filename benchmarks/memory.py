@@ -119,13 +119,13 @@ CASES = [
     Case(300, write_npy, (60_000, 2000), ("--network", "64", "--n-jobs", "1")),
     Case(400, write_csv_gz, (20_000, 200)),
     Case(500, write_zeros_gz, (400_000, 200)),
-    Case(600, write_parquet, (100_000, 400)),
+    Case(600, write_parquet, (60_000, 400)),
     Case(750, write_images, (600, 48, 48), (*CONV, "--batch-size", "100")),
     Case(1000, write_doubles, (40_000, 2500)),
     Case(1250, write_images, (600, 64, 64), (*CONV, "--batch-size", "100")),
-    Case(1500, write_csv, (30_000, 300)),
+    Case(1500, write_csv, (15_000, 300)),
     Case(1750, write_npy, (600, 1, 64, 64), (*CONV, "--batch-size", "150")),
-    Case(2000, write_parquet, (80_000, 800), ("--tree", "batch")),
+    Case(2000, write_parquet, (60_000, 800), ("--tree", "batch")),
 ]
 GROUPS = [
     Case(1200, write_zeros_gz, (400_000, 200)),

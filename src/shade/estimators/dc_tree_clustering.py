@@ -128,6 +128,8 @@ class DCTreeClustering(TreeClusteringMixin, ClusterMixin, BaseEstimator):  # typ
         with unchanged_on_error(self), process_group() as ranks:
             self.check_parameters()
             points = validation.check_points(check_rows(self, X, reset=True))
+            if points is X or not points.flags.owndata:
+                points = points.copy()  # the model must not change with the array of the caller
             validation.check_min_samples(self.min_samples, len(points), 2, "DCTreeClustering")
             known = Known.from_user(y, must_link, cannot_link, len(points))
             check_ranks(ranks, {**self.get_params(), "known": known}, points)
