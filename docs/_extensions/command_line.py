@@ -103,8 +103,9 @@ def _names(parameter: Any) -> str:
 
 def _meaning(parameter: Any) -> str:
     text = _escape((parameter.help or "").strip())
-    if isinstance(parameter.default, Enum):
-        text += f" One of {', '.join(f'``{choice.value}``' for choice in type(parameter.default))}."
+    kind = parameter.type_descriptor.annotation
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        text += f" One of {', '.join(f'``{choice.value}``' for choice in kind)}."
     default = getattr(parameter.default, "value", parameter.default)
     if default not in (None, False, (), [], "") and parameter.show_default:
         text += f" Default: ``{default}``."

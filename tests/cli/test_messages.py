@@ -32,7 +32,8 @@ USAGE = {
 }
 
 RECLUSTER = {
-    (): "say which clustering: --n-clusters, --cut-distance, --min-samples, --min-cluster-size or --between-noise.",
+    (): "Say which clusters you want, with --n-clusters, --cut-distance, --min-samples, --min-cluster-size or "
+    "--between-noise.",
     ("--n-clusters", "0"): "--n-clusters must be an int in the range [1, inf). Got 0 instead.",
     ("--min-samples", "1"): "--min-samples must be an int in the range [2, inf). Got 1 instead.",
     ("--n-clusters", "90"): (
@@ -71,7 +72,7 @@ def test_too_few_rows_are_told_in_options_and_columns_keep_their_names(tmp_path:
     far = np.column_stack([np.arange(100) % 7, np.arange(100) % 11, [*range(99), 10**9]])
     pd.DataFrame(far, columns=["a", "b", "memory"]).to_csv(tmp_path / "far.csv", index=False)
     warned = run("fit", tmp_path / "far.csv", "-o", tmp_path / "out", *QUICK)
-    assert "warning: In column 'memory' one row lies so far out" in warned.stderr
+    assert "warning: In column 'memory' the value of row 99 is so far from all others" in warned.stderr
 
 
 def test_columns_that_a_model_needs(fitted: Path, tmp_path: Path) -> None:

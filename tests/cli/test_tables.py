@@ -4,12 +4,15 @@ import json
 import re
 import shlex
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import shade
+import shade.data
+from shade.cli.deciding import explain_filled_clusters
 from tests.cli.commands import QUICK, run
 from tests.cli.test_commands import rows_of
 
@@ -58,7 +61,7 @@ def test_what_was_done_to_a_table_and_what_decides_is_told(of_orders: Path) -> N
         "encoded 1 column of categories: 'kind' (3)",
         "read 1 column of dates as days: 'day'",
         "1 column with few different values may become the clusters: 'kind'. --drop leaves a column out",
-        "filled 2 values in 2 of 120 rows and 1 of 4 columns with the median of similar rows",
+        "filled 2 values in 2 of 120 rows with the median of similar rows: 'weight' (2)",
         "the clusters follow the values of 'kind': nearly all rows of a cluster have the same value. To find what else "
         f"there is, fit without: {command_of(of_orders)} --drop kind --overwrite",
     ):  # fmt: skip
@@ -68,7 +71,9 @@ def test_what_was_done_to_a_table_and_what_decides_is_told(of_orders: Path) -> N
     assert set(list(summary["told_apart_by"])[:2]) == {"kind", "weight"}
     names = ["price", "weight", "kind=book", "kind=lamp", "kind=sofa", "day (days since 1970)"]
     assert shade.load(of_orders).feature_names_in_.tolist() == names
-    assert "kind=book" in (of_orders / "report.html").read_text()
+    report = (of_orders / "report.html").read_text()
+    assert "kind=book" in report
+    assert "<li>the clusters follow the values of" in report
 
 
 def test_predict_encodes_and_fills_like_the_fit(of_orders: Path, orders: Path, tmp_path: Path) -> None:
@@ -108,8 +113,22 @@ def test_the_table_that_comes_with_the_package_has_the_groups_it_was_made_with(
         5, "shade: customers.csv is there already. Choose another name for the table.\n",
     )  # fmt: skip
     quick = [*QUICK, "--selection", "information"]
-    fitted = run("fit", "customers.csv", "--id", "customer", "--drop", "city", "--missing", "mean", "-o", "out", *quick)
+    fitted = run("fit", "customers.csv", "--id", "customer", "--drop", "city", "-o", "out", *quick)
     assert fitted.exit_code == 0, fitted.output
     assert json.loads(Path("out/summary.json").read_text())["cluster_sizes"] == [150, 130, 80, 40]
     labelled = run("predict", "out", "customers.csv", "--id", "customer")
     assert rows_of(labelled.stdout)[0]["id"] == "Gita Silva"
+
+
+def test_a_cluster_of_filled_rows_is_told_with_the_command_to_compare(tmp_path: Path) -> None:
+    rows = "".join(f"{row},{'' if row < 4 else row % 3}\n" for row in range(30))
+    (tmp_path / "a.csv").write_text(f"x,y\n{rows}")
+    samples = shade.data.read_samples(tmp_path / "a.csv", keep=["x"])
+    model = SimpleNamespace(n_clusters_=2, labels_=np.array([1] * 5 + [-1] + [0] * 24))
+    assert explain_filled_clusters(model, samples, "shade fit a.csv --missing mean") == (
+        "most rows of cluster 1 (4 of 5) had missing values that were filled, so the cluster may show only that. "
+        "To compare, fit without such rows: shade fit a.csv --missing mean --missing drop-rows --overwrite"
+    )
+    for labels in (np.array([1] * 8 + [0] * 22), np.zeros(30, np.int64)):
+        assert explain_filled_clusters(SimpleNamespace(n_clusters_=2, labels_=labels), samples, "") is None
+    assert shade.data.read_samples(tmp_path / "a.csv", missing="drop-rows", keep=["x"]).rows.shape == (26, 2)

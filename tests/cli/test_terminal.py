@@ -119,10 +119,12 @@ def test_what_a_terminal_shows_of_a_dirty_table_and_of_one_cluster_can_be_pasted
     screen, code = screen_of(command, tmp_path, unmeasured(NO_COLOR="1"))
     assert code == 3, screen
     assert "1 column of numbers or dates with other text: 'score' (such as '3O' in row " in screen
-    advice = re.search(r"treat them as empty with (--empty \w+ --missing mean),", screen)
+    advice = re.search(r"add (--empty \w+) to treat them as empty", screen)
     assert advice is not None, screen
     screen, code = screen_of([*command, *advice[1].split()], tmp_path, unmeasured(NO_COLOR="1"))
     assert code == 0, screen
+    assert "note: filled 1 value in 1 of 80 rows with the median of similar rows: 'score' (1). --missing" in screen
+    assert "clusteringwarning" not in re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", screen)  # above the spinner, not beside it
     step = re.search(
         r"warning: Only one cluster was found: .* rows: shade (recluster shade-result --n-clusters 2)\r\n", screen
     )

@@ -48,6 +48,14 @@ def database(path: Path) -> None:
     connection.close()
 
 
+def duck(path: Path) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    with duckdb.connect(path) as connection:
+        connection.execute('CREATE TABLE "my points" (x DOUBLE, y INTEGER, note VARCHAR, gap INTERVAL)')
+        connection.execute("INSERT INTO \"my points\" VALUES (1.5, 2, 'a', INTERVAL 1 DAY), (3.5, NULL, 'b', NULL)")
+        connection.execute("CREATE VIEW halves AS SELECT x / 2 AS half, DATE '1970-01-03' AS day FROM \"my points\"")
+
+
 def arrow(layout: str):
     def write(path: Path) -> None:
         table = pa.table({"x": [1.5, 3.5], "y": pa.array(["b", "a"]).dictionary_encode()})
@@ -82,6 +90,8 @@ TABLES = {  # a file, how it is written, options, and the rows that must come ou
     "download.zip": (zipped(readme_md="about", data_tsv="x\ty\n1\t2\n3\t4\n"), {}, [[1, 2], [3, 4]]),
     "lines.jsonl": (lines({"x": 1.5, "ok": True}, {"x": 2, "ok": False}), {}, [[1.5, 1], [2, 0]]),
     "points.db": (database, {"drop": ["note"], "missing": "drop-rows"}, [[1.5, 2]]),
+    "points.duckdb": (duck, {"key": "my points", "drop": ["note"], "missing": "drop-rows"}, [[1.5, 2]]),
+    "view.ddb": (duck, {"key": "halves"}, [[0.75, 2], [1.75, 2]]),
     "new.feather": (arrow("new_file"), {"categories": ["y"]}, [[1.5, 0, 1], [3.5, 1, 0]]),
     "stream.arrow": (arrow("new_stream"), {"categories": ["y"]}, [[1.5, 0, 1], [3.5, 1, 0]]),
 }  # fmt: skip
@@ -120,31 +130,37 @@ REFUSED = {  # a file, how it is written, options, and the sentence that must be
         "out with --drop.",
     ),
     "twice.csv": (text("x,y,x\n1,2,3\n"), {}, "has several columns of one name: 'x'. Rename them."),
-    "names.csv": (text("x,naïve 名\n1,a\n2,b\n"), {}, "--drop 'naïve 名'"),
+    "names.csv": (text("x,naïve 名\n1,9 kg\n2,4\n"), {}, "--drop 'naïve 名'"),
     "american.csv": (
         text("day,x\n01/02/2020,1\n03/04/2020,2\n"), {},
         "the dates of column 'day' may have the day or the month first, such as '01/02/2020': write them as 2024-12-31"
         ", or add --drop day.",
     ),
     "several.zip": (zipped(a_csv="x\n1\n", b_csv="x\n1\n"), {}, "holds 2 tables. Unpack it and give one of its files."),
-    "nested.jsonl": (lines({"x": 1, "y": [2]}), {}, "1 column with neither numbers nor categories: 'y'"),
+    "nested.jsonl": (
+        lines({"y": [2]}), {}, "has no column left to cluster by: left out 1 column with neither numbers nor "
+        "categories: 'y' (of type list<item: int64>).",
+    ),
     "no.db": (text("no database"), {}, "no.db cannot be read as a table: file is not a database."),
+    "no.duckdb": (text("no database"), {}, "no.duckdb cannot be read as a table: "),
+    "two.duckdb": (duck, {}, "two.duckdb has the tables 'halves', 'my points': choose with --key."),
     "all_at_once.csv": (
-        text('p,name,q\n"4,733",Ann Lee,\n988,Bo Day,5\n'), {},
+        text('p,name,q\n"4,733",Ann Lee,5\n988,Bo Day,5x\n'), {},
         "'4,733' in column 'p' may be the number 4733 or 4.733 (if the comma separates thousands, add --thousands ',')"
-        "; 1 column with neither numbers nor categories: 'name' (such as 'Ann Lee'). Leave it out with --drop name (or "
-        "all text with --drop-non-numeric), encode a column with --categories, or name one as --id or --label. It also "
-        "lacks 1 value in 1 of 2 rows",
+        "; 1 column of numbers or dates with other text: 'q' (such as '5x' in row 1). Correct these cells, or add "
+        "--empty 5x to treat them as empty, --categories q to treat each value as a category, or --drop q to "
+        "leave it out.",
     ),
     "scale.csv": (  # with one slip among answers from 1 to 5
         text("q,x\n" + "".join(f"{1 + row % 5},{row * row}\n" for row in range(30)) + "4x,7\n"), {},
-        "1 column of numbers or dates with other text: 'q' (such as '4x' in row 30). Correct such cells, or treat them "
-        "as empty with --empty 4x --missing mean, or leave the column out with --drop, or encode it with --categories.",
+        "1 column of numbers or dates with other text: 'q' (such as '4x' in row 30). Correct these cells, or add "
+        "--empty 4x to treat them as empty, --categories q to treat each value as a category, or --drop q to "
+        "leave it out.",
     ),
     "income.csv": (  # all values different, as names are
         text("income,x\n" + "".join(f"{row * row + 7},1{row % 3}\n" for row in range(30)) + "n.a.,12\n"),
-        {"missing": "mean"}, "'income' (such as 'n.a.' in row 30). Correct such cells, or treat them as empty with "
-        "--empty n.a., or leave",
+        {}, "'income' (such as 'n.a.' in row 30). Correct these cells, or add --empty n.a. to treat them as empty, "
+        "--categories income to",
     ),
     "days.csv": (
         text("day,x\n" + "".join(f"2024-01-{row:02d},{row % 7}\n" for row in range(1, 29)) + "2024-02-3O,3\n"), {},
@@ -211,6 +227,19 @@ def test_a_sheet_of_excel_is_read(tmp_path: Path) -> None:
     assert read_samples(tmp_path / "a.xlsx", key="other").rows.tolist() == [[7]]
     with pytest.raises(DataError, match=r"has no table 'none' for --key\. It has 'Sheet', 'other'"):
         read_samples(tmp_path / "a.xlsx", key="none")
+
+
+def test_the_advice_for_odd_cells_works_for_tables_that_are_no_text(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "a.db") as connection:
+        connection.execute("CREATE TABLE points (x, y)")
+        connection.executemany("INSERT INTO points VALUES (?, ?)", [(1.5, 2), ("n.a.", 3), (3.5, 4), (2.5, 5)])
+    connection.close()
+    with pytest.raises(
+        DataError, match=r"'x' \(such as 'n\.a\.' in row 1\)\. Correct these cells, or add --empty n\.a\."
+    ):
+        read_samples(tmp_path / "a.db")
+    read = read_samples(tmp_path / "a.db", empty=["n.a."], missing="drop-rows")
+    assert read.rows.tolist() == [[1.5, 2], [3.5, 4], [2.5, 5]]
 
 
 def test_the_rows_of_several_files_are_joined(tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ def test_a_file_arrives_whole_after_failures(server: Server, tmp_path: Path, beh
 @pytest.mark.parametrize(
     ("behaviour", "asked", "sentence"),
     [
-        ("truncated", 3, "broke off after 100 of 14000 bytes"),
+        ("truncated", 3, "stopped after 100 of 14000 bytes"),
         ("changed", 3, f"but {SHA256} was expected"),
         ("503", 3, r"attempt 3 of 3.*503"),
         ("404", 1, "404"),

@@ -47,7 +47,7 @@ def test_each_kind_of_column_becomes_numbers_with_names() -> None:
         "read 1 column of dates as days: 'since'",
         "3 columns with few different values may become the clusters: 'city', 'news', 'plan'. --drop leaves a column "
         "out",
-        "filled 43 values in 43 of 120 rows and 1 of 5 columns with the mean of similar rows",
+        "filled 43 values in 43 of 120 rows with the mean or most frequent category of similar rows: 'plan' (43)",
     )  # fmt: skip
     encoded = encoder.transform(rows)
     assert list(encoded.columns) == NAMES
@@ -78,7 +78,7 @@ def test_a_later_table_is_encoded_like_the_first_whatever_is_in_it() -> None:
         encoder.transform(one.assign(news="maybe"))
     with pytest.raises(DataError, match=r"encodes the columns of a DataFrame\. Got ndarray instead"):
         encoder.transform(one.to_numpy())
-    with pytest.raises(DataError, match="lacks 43 values in 43 of 120 rows and 1 of 5 columns"):
+    with pytest.raises(DataError, match="lacks 43 values in 43 of 120 rows: 'plan'"):
         TableEncoder().fit(rows)
 
 

@@ -57,17 +57,23 @@ def test_a_table_is_split_into_features_ids_and_labels(tmp_path: Path) -> None:
     assert len(samples) == 3
 
 
-def test_text_columns_are_an_error_that_shows_the_options_that_help(tmp_path: Path) -> None:
-    path = write(tmp_path / "a.csv", PEOPLE.replace("city", "home town"))
-    text = message(path, label="group")
-    assert "2 columns with neither numbers nor categories: 'id' (such as 'u1'), 'home town' (such as 'Oslo')" in text
-    assert "--drop id --drop 'home town' (or all text with --drop-non-numeric)" in text
-    samples = read_samples(path, label="group", drop_non_numeric=True)
-    assert samples.feature_names == ("height", "weight")
-    assert "left out 2 columns not of numbers: 'id', 'home town'" in samples.notes
-    assert "has no column left to cluster by, out of 5 columns" in message(
-        path, drop=["height", "weight"], drop_non_numeric=True
-    )
+def test_text_with_many_values_is_left_out_with_a_note_on_how_to_use_it(tmp_path: Path) -> None:
+    rows = "".join(f"u{row},{row * row % 7},town {row % 25}\n" for row in range(50))
+    path = write(tmp_path / "a.csv", f"id,x,home town\n{rows}")
+    samples = read_samples(path)
+    assert samples.feature_names == ("x",)
+    assert samples.notes == (
+        "left out 2 columns with neither numbers nor categories: 'id' (50 values, such as 'u0'), 'home town' "
+        "(25 values, such as 'town 0'). --categories 'home town' encodes a column all the same, --id id names "
+        "the rows by a column",
+    )  # fmt: skip
+    for options in ({"categories": ["home town"]}, {"keep": ["home town"]}):
+        assert len(read_samples(path, id="id", **options).feature_names or ()) == 26
+    plain = read_samples(path, drop_non_numeric=True)
+    assert "left out 2 columns not of numbers: 'id', 'home town'" in plain.notes
+    text = message(path, drop=["x"])
+    assert "has no column left to cluster by: left out 2 columns with neither numbers" in text
+    assert text.endswith("--id id names the rows by a column.")
 
 
 @pytest.mark.parametrize(("suffix", "separator"), [(".tsv", "\t"), (".csv", ";"), (".txt", "|"), (".csv", ",")])
@@ -119,12 +125,52 @@ MISSING = "x,y,z\n1,2,4\n,3,9\n5,4,nan\n9,5,7\n"
 
 
 def test_missing_values_are_refused_with_counts_and_remedies(tmp_path: Path) -> None:
-    text = message(write(tmp_path / "a.csv", MISSING))
-    assert "lacks 2 values in 2 of 4 rows and 2 of 3 columns" in text
-    assert "most in 'x' (1), 'z' (1)" in text
+    text = message(write(tmp_path / "a.csv", MISSING), missing="refuse")
+    assert "lacks 2 values in 2 of 4 rows: 'x' (1), 'z' (1). Choose what to do with them: " in text
     assert text.endswith("--missing mean (or median, indicator, drop-rows, drop-columns).")
     of_model = message(write(tmp_path / "a.csv", MISSING), columns=["x", "y"])
-    assert of_model.endswith("Choose what to do with them: --missing mean (or drop-rows).")
+    assert of_model.endswith("Choose what to do with them: --missing drop-rows.")
+
+
+def test_missing_values_are_filled_by_default_with_a_note(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.csv", "x,y,z,none\n1,2,a,\n,3,a,\n,,,\n9,inf,b,\n4,5,,\n")
+    samples = read_samples(path)
+    assert samples.rows.tolist() == [[1, 2, 1, 0], [4, 3, 1, 0], [9, 3, 0, 1], [4, 5, 1, 0]]
+    assert samples.ids.tolist() == [0, 1, 3, 4]
+    assert samples.notes == (
+        "left out 1 column without any value: 'none'",
+        "encoded 1 column of categories: 'z' (2)",
+        "left out 1 row without any value",
+        "filled 3 values (1 of them infinite) in 3 of 4 rows with the median or most frequent category of the column: "
+        "'x' (1), 'y' (1), 'z' (1). --missing drop-rows leaves these rows out, --missing drop-columns these columns",
+    )  # fmt: skip
+    again = read_samples(write(tmp_path / "b.csv", "x,y,z\n,,\n"), table=samples.encoding)
+    assert again.rows.tolist() == [[4, 3, 1, 0]]  # a model fills every row
+    complete = read_samples(write(tmp_path / "c.csv", "x,y\n1,2\n3,4\n"))
+    assert complete.encoding is not None
+    assert complete.encoding.filler is None
+
+
+def test_columns_that_would_be_filled_for_the_most_part_are_left_out_by_default(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.csv", "x,note\n1,\n2,\n7,5\n")
+    samples = read_samples(path)
+    assert samples.feature_names == ("x",)
+    assert samples.notes == (
+        "left out 1 column with empty cells in most of the 3 rows: 'note' (2). --keep note fills a column all the same",
+    )
+    assert read_samples(path, keep=["note"]).feature_names == ("x", "note")
+    assert read_samples(path, missing="median").feature_names == ("x", "note")
+    assert read_samples(path, drop=["x"]).feature_names == ("note",)  # something must be left
+
+
+def test_missing_values_of_arrays_are_filled_and_images_are_refused(tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", np.array([[1.0, 2], [3, np.nan], [5, 6]]))
+    samples = read_samples(tmp_path / "a.npy")
+    assert samples.rows.tolist() == [[1, 2], [3, 4], [5, 6]]
+    assert samples.notes[0].startswith("filled 1 value in 1 of 3 rows and 1 of 2 columns with the median of the col")
+    np.save(tmp_path / "b.npy", np.array([[1.0, np.nan], [3, np.nan]]))
+    assert message(tmp_path / "b.npy").endswith("has 1 column without any value. Add --drop 1.")
+    assert read_samples(tmp_path / "b.npy", drop=["1"]).rows.tolist() == [[1], [3]]
 
 
 def test_missing_values_are_mended_as_asked(tmp_path: Path) -> None:
@@ -141,10 +187,10 @@ def test_missing_values_are_mended_as_asked(tmp_path: Path) -> None:
     later = read_samples(write(tmp_path / "later.csv", f"{head},3,9\n"), table=flagged.encoding)
     assert later.rows.tolist() == [[9, 3, 9, 1]]
     assert flagged.feature_names == ("x", "y", "z", "a value is missing")
-    assert flagged.notes[-1].endswith("of similar rows, and added a column of 0 and 1: whether a row lacks a value")
+    assert flagged.notes[-1].endswith(". Added a column of 0 and 1: whether a row lacks a value")
     few = read_samples(path, missing="indicator")  # so few rows would be far from all others, and noise
     assert few.feature_names == ("x", "y", "z")
-    assert few.notes[-1].endswith(", without a column of 0 and 1: it needs more than 20 rows that lack a value")
+    assert few.notes[-1].endswith(". Added no column of 0 and 1: that needs more than 20 rows that lack a value")
     rows = read_samples(path, missing="drop-rows")
     assert rows.rows.tolist() == [[1, 2, 4], [9, 5, 7]]
     assert rows.ids.tolist() == [0, 3]
@@ -152,9 +198,9 @@ def test_missing_values_are_mended_as_asked(tmp_path: Path) -> None:
     assert columns.feature_names == ("y",)
     assert "left out 2 columns with missing values: 'x', 'z'" in columns.notes
     empty = write(tmp_path / "b.csv", "x,y\n1,\n2,\n4,\n")
-    assert "columns without any value, so without a mean: 'y'" in message(empty, missing="mean")
+    assert read_samples(empty, missing="mean").feature_names == ("x",)
     assert "Try drop-columns" in message(empty, missing="drop-rows")
-    with pytest.raises(ValueError, match="must be 'refuse', 'mean'"):
+    with pytest.raises(ValueError, match="must be None, 'mean'"):
         read_samples(path, missing="guess")
 
 
@@ -179,19 +225,21 @@ def test_a_model_reads_the_columns_it_knows(tmp_path: Path) -> None:
 
 
 def test_columns_that_number_or_name_the_rows_are_left_out_unless_they_are_kept(tmp_path: Path) -> None:
-    rows = [f"{7 + row},u{row},{row * row % 7},{row * 7 % 30}" for row in range(30)]
-    path = write(tmp_path / "a.csv", "n,name,x,id\n" + "\n".join(rows) + "\n")
+    rows = [f"{1 + row},u{row},{row * row % 7},{row * 7 % 30},{1960 + row}" for row in range(30)]
+    path = write(tmp_path / "a.csv", "n,name,x,id,year\n" + "\n".join(rows) + "\n")
     samples = read_samples(path)
-    assert samples.feature_names == ("x",)  # no value of "id" occurs twice
+    assert samples.feature_names == ("x", "year")  # no value of "id" occurs twice
     assert samples.notes == (
         *(
             f"left out column {name!r}, as it numbers the rows: --keep {name} clusters by it all the same, --id {name} "
             "names the rows by it"
             for name in ("n", "id")
         ),
-        "left out column 'name', as it names each row: --id name shows these names",
+        "left out 1 column with neither numbers nor categories: 'name' (30 values, such as 'u0'). --id name "
+        "names the rows by a column",
+        "1 column with few different values may become the clusters: 'x'. --drop leaves a column out",
     )  # fmt: skip
-    assert read_samples(path, keep=["n"], id="name").feature_names == ("n", "x")
+    assert read_samples(path, keep=["n"], id="name").feature_names == ("n", "x", "year")
     few = write(tmp_path / "b.csv", "n,x\n7,3\n8,1\n9,4\n")
     assert read_samples(few).feature_names == ("n", "x")  # too few rows to tell
 
@@ -224,9 +272,11 @@ def test_bad_tables_are_told_in_one_line(tmp_path: Path, text: str, expected: st
 def test_other_ways_to_write_a_table_are_hinted_at_and_read(tmp_path: Path) -> None:
     comma = write(tmp_path / "a.csv", "x;y\n1,5;2\n3,5;4\n")
     assert read_samples(comma).rows.tolist() == read_samples(comma, decimal=",").rows.tolist() == [[1.5, 2], [3.5, 4]]
-    mark = write(tmp_path / "b.csv", "x,y\n1,?\n3,4\n")
-    assert "'y' (such as '?' in row 0). Correct such cells, or treat them as empty with --empty '?'" in message(mark)
-    assert read_samples(mark, empty=["?"], missing="drop-rows").rows.tolist() == [[3, 4]]
+    mark = write(tmp_path / "b.csv", "x,y\n1,-\n3,4\n")
+    assert "'y' (such as '-' in row 0). Correct these cells, or add --empty - to treat them as empty" in message(mark)
+    assert read_samples(mark, empty=["-"], missing="drop-rows").rows.tolist() == [[3, 4]]
+    usual = write(tmp_path / "usual.csv", "x,y,z\n1,.,?\n3,4,7\n..,5,6\n")
+    assert read_samples(usual, missing="drop-rows").rows.tolist() == [[3, 4, 7]]
     for text in ("größe,n\n1,Ann\n2,Bo\n", "x,n\n1,Jörg\n2,Ann\n"):
         (tmp_path / "c.csv").write_bytes(text.encode("latin1"))
         assert "--encoding latin1" in message(tmp_path / "c.csv", id="n")
@@ -264,7 +314,7 @@ def test_an_array_stays_on_disk(tmp_path: Path) -> None:
     chosen = read_samples(tmp_path / "a.npy", id="0", drop=["2"])
     assert chosen.rows.tolist() == ROWS[:, [1]].tolist()
     assert chosen.ids.tolist() == ROWS[:, 0].tolist()
-    assert "give a number from 0 to 2" in message(tmp_path / "a.npy", label="y")
+    assert "Give a number from 0 to 2" in message(tmp_path / "a.npy", label="y")
 
 
 def test_arrays_are_chosen_by_name(tmp_path: Path) -> None:
@@ -327,7 +377,7 @@ def test_cells_are_read_from_h5ad(tmp_path: Path) -> None:
         (np.ones((2, 2), complex), "not real numbers"),
         (np.array([["a"]]), "not real numbers"),
         (np.array([[None]], object), "cannot be read as an array"),
-        (np.full((3, 2), np.nan), "lacks 6 values in 3 of 3 rows"),
+        (np.full((3, 2), np.nan), "has 2 columns without any value"),
         (np.full((3, 2, 2), np.inf), "--missing drop-rows."),
     ],
 )
@@ -367,9 +417,9 @@ def test_a_folder_of_pictures_is_read(tmp_path: Path) -> None:
     assert samples.rows[:, 0, 0].tolist() == [0, 2, 1]
     assert samples.labels is not None
     assert samples.labels.tolist() == ["kind0", "kind0", "kind1"]
-    assert samples.notes == ("left out 1 file not of images: 'notes.md'",)
+    assert samples.notes == ("left out 1 file of another kind: 'notes.md'",)
     assert "use --label folder" in message(tmp_path, label="kind")
-    assert "have no columns for --id or --drop" in message(tmp_path, id="name")
+    assert "which have no columns. Leave out --id and --drop" in message(tmp_path, id="name")
 
 
 def test_a_zip_of_pictures_is_read_like_the_folder(tmp_path: Path) -> None:
@@ -440,7 +490,7 @@ def test_a_frame_of_a_video_is_a_sample(tmp_path: Path) -> None:
     assert both.ids.tolist() == ["a.mp4#0", "a.mp4#2", "a.mp4#4", "b.mp4#0", "b.mp4#2"]
     assert both.labels is not None
     assert both.labels.tolist() == ["a.mp4"] * 3 + ["b.mp4"] * 2
-    assert both.notes == ("read 5 frames of 2 videos", "took one frame in 2")
+    assert both.notes == ("read 5 frames of 2 videos", "read one of every 2 frames")
     film(tmp_path / "c.mp4", 2, (16, 16))
     assert "are 16x16, those before 32x16. Bring them to one size with --resize 32x16" in message(tmp_path)
     write(tmp_path / "d.mp4", "no video")
@@ -470,7 +520,8 @@ def test_shards_are_read_like_one_table_at_once_or_as_needed(tmp_path: Path) -> 
             assert samples.ids.tolist() == list("vwxyz")
             assert samples.labels.tolist() == [1, 0, 1, 0, 1]
             assert samples.shape == samples.load().rows.shape == (5, 2)
-    assert "neither numbers nor categories: 'name' (such as 'v')" in message(tmp_path / "shards", memory=10**9)
+    noted = read_samples(tmp_path / "shards", memory=10**9).notes
+    assert noted[0].startswith("left out 1 column with neither numbers nor categories: 'name' (1 value")
 
 
 def test_zarr_and_images_stay_on_disk_within_memory(tmp_path: Path) -> None:
@@ -562,7 +613,9 @@ def test_a_missing_package_is_told_with_how_to_install_it(tmp_path: Path, monkey
 
 
 def test_the_documentation_and_the_messages_list_the_formats_of_the_table() -> None:
-    listed = "csv, tsv, xlsx, jsonl, feather, sqlite, parquet, npy, npz, zarr, h5ad, a zip of images, a video, or a"
+    listed = (
+        "csv, tsv, xlsx, jsonl, feather, sqlite, duckdb, parquet, npy, npz, zarr, h5ad, a zip of images, a video, or a"
+    )
     assert list_formats() == f"{listed} folder of parquet files, images or videos"
     documented = " ".join((read_samples.__doc__ or "").split())
     assert [found.name for found in FORMATS if found.name not in documented] == []

@@ -100,8 +100,12 @@ def with_value(value: float) -> np.ndarray:
 @pytest.mark.parametrize(
     ("X", "min_samples", "sentence"),
     [
-        (with_value(np.nan), 2, r"Input X contains NaN in row 4, column 2: impute the value or drop the row\."),
-        (with_value(np.inf), 2, r"Input X contains infinity in row 4, column 2: impute the value or drop the row\."),
+        (with_value(np.nan), 2, r"Input X contains NaN in row 4, column 2\. Drop the row, or fill in a value, for"),
+        (
+            with_value(np.inf),
+            2,
+            r"Input X contains infinity in row 4, column 2\. Drop the row, or fill in a value, for",
+        ),
         (with_value(-np.inf), 2, r"Input X contains infinity in row 4, column 2"),
         (with_value(np.nan).astype(np.float32), 2, r"Input X contains NaN in row 4, column 2"),
         (np.empty((0, 3)), 2, r"Found array with 0 sample\(s\) and 3 feature\(s\)\."),

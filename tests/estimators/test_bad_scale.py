@@ -97,7 +97,9 @@ def test_a_value_that_is_missing_in_row_9876543(refused: Refused, tmp_path: Path
             table = pa.table({"a": ones, "b": bad})
         pq.write_table(table, tmp_path / "shards" / f"part-{shard}.parquet")
     said = refused(tmp_path / "shards", "4GB")
-    assert "Input X contains NaN in row 9876543 (row 876543 of part-9.parquet), column 1: impute the value or" in said
+    assert (
+        "Input X contains NaN in row 9876543 (row 876543 of part-9.parquet), column 'b'. Drop the row, or fill" in said
+    )
 
 
 def resize(path: Path, rows: int) -> None:

@@ -38,7 +38,7 @@ def test_ranks_agree_with_one_process_and_never_wait_for_the_dead(tmp_path: Path
     assert "rank 1 has epochs=4, not 3 as rank 0. Start all of them with the same data" in done.stderr
     assert "rank 1 has checkpoint=False, not True as rank 0." in done.stderr
     assert "Input X contains NaN in row 3, column 2" in done.stderr
-    assert "This process lost another one of the same fit, which ended or failed: see what that one" in done.stderr
+    assert "Another process of this fit ended or failed: its last messages say why." in done.stderr
     assert "Rank 1 has not been heard of for 3 s: rank 0 of 2 ends as well." in done.stderr
     assert "The process that ranks meet at cannot be reached any more: rank 1 of 2 ends as well." in done.stderr
 
@@ -131,5 +131,5 @@ def test_the_ranks_of_an_attempt_agree_on_a_name_whatever_an_earlier_one_left(la
 def test_a_rank_without_the_others_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ranks, "PATIENCE_AT_START_SECONDS", 0.2)
     for rank in (0, 1):
-        with pytest.raises(RankError, match="Not all of the 2 processes of this fit have come together within 0 s"):
+        with pytest.raises(RankError, match="Not all of the 2 processes of this fit were there after 0 s"):
             ranks._agree_on_attempt(dist.HashStore(), Ranks(rank, 2))

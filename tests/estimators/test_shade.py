@@ -424,9 +424,9 @@ def test_a_missing_value_is_named_by_its_column() -> None:
     frame = pd.DataFrame(blobs(60)[0]).add_prefix("column ")
     frame.iloc[3, 2] = np.nan
     for model in (SHADE(**QUICK), DCTreeClustering()):
-        with pytest.raises(ValueError, match=r"contains NaN in row 3, column 'column 2': impute"):
+        with pytest.raises(ValueError, match=r"contains NaN in row 3, column 'column 2'\. Drop"):
             model.fit(frame)
-        with pytest.raises(ValueError, match=r"contains NaN in row 3, column 2: impute"):
+        with pytest.raises(ValueError, match=r"contains NaN in row 3, column 2\. Drop"):
             model.fit(frame.to_numpy())
 
 
@@ -624,10 +624,10 @@ def test_a_row_that_has_a_column_for_itself_is_told_of() -> None:
         warnings.simplefilter("error")
         SHADE(**settings).fit(X)
     X[7, 2] = 1e6
-    with pytest.warns(ShadeWarning, match="In column 'x2' one row lies so far out"):
+    with pytest.warns(ShadeWarning, match="In column 'x2' the value of row 7 is so far"):
         SHADE(**settings).fit(X)
     X[9, 4] = -1e6
-    with pytest.warns(ShadeWarning, match="In 2 of 8 columns, such as 'c', one row"):
+    with pytest.warns(ShadeWarning, match="In 2 of 8 columns, such as 'c', the value of row 7 is"):
         SHADE(**settings).fit(pd.DataFrame(X, columns=list("abcdefgh")))
     with warnings.catch_warnings():  # two of forty columns hide nothing
         warnings.simplefilter("error")

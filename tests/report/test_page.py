@@ -187,7 +187,7 @@ def test_what_was_run_is_told(tmp_path, image_model):
 def test_where_rows_came_from_and_what_was_done_to_them_is_told(tmp_path, table_model, table_samples):
     known = SimpleNamespace(**vars(table_samples), source="folder-of-mine/flowers.csv", notes=("left out <b>",))
     page = write_report(table_model, tmp_path / "report.html", samples=known).read_text(encoding="utf-8")
-    assert "On flowers.csv, where shade" in page
+    assert "Data: flowers.csv. Notes:" in page
     assert "folder-of-mine" not in page
     assert "<li>left out &lt;b&gt;</li>" in page
 

@@ -29,5 +29,7 @@ def test_networks_on_a_gpu_take_none_of_the_memory() -> None:
     rows = np.zeros((300, 64 * 64), np.float32)
     with pytest.raises(MemoryBudgetError, match=r"Training networks on batches of 250 rows takes about 1\.18 GB"):
         plan_training(rows, "300MB", torch.device("cpu"), tree="batch", job=job)
-    assert plan_training(rows[:20], "300MB", torch.device("cpu"), tree="batch", job=job)[1] == "batch"  # one small batch
+    assert (
+        plan_training(rows[:20], "300MB", torch.device("cpu"), tree="batch", job=job)[1] == "batch"
+    )  # one small batch
     assert plan_training(rows, "300MB", torch.device("cuda"), tree="batch", job=job)[1] == "batch"

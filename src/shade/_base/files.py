@@ -32,7 +32,7 @@ def written_aside(path: Path) -> Iterator[BufferedRandom]:
     if not path.parent.is_dir():  # the message should name the given folder, not the temporary file
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path.parent))
     if path.exists() and not path.is_file():
-        raise FileExistsError(errno.EEXIST, "something that is not a file has this name", str(path))
+        raise FileExistsError(errno.EEXIST, "a folder or a device has this name", str(path))
     _remove_leftovers(path.parent)
     aside, file = _open_aside(path.parent)
     try:

@@ -193,8 +193,8 @@ def process_group() -> Iterator[Ranks]:
             if not lost or isinstance(error, RankError):
                 raise
             raise RankError(
-                "This process lost another one of the same fit, which ended or failed: see what that one says. Start "
-                "again with 'resume' to go on from the last checkpoint."
+                "Another process of this fit ended or failed: its last messages say why. Start all processes again, "
+                "with 'resume' to go on from the last checkpoint."
             ) from error
 
 
@@ -238,8 +238,8 @@ def _agree_on_attempt(store: Any, ranks: Ranks) -> str:
                     return attempt
         time.sleep(0.05)
     raise RankError(
-        f"Not all of the {ranks.count} processes of this fit have come together within "
-        f"{PATIENCE_AT_START_SECONDS:.0f} s."
+        f"Not all of the {ranks.count} processes of this fit were there after {PATIENCE_AT_START_SECONDS:.0f} s. Check "
+        "that all of them are started, and that they can reach each other."
     )
 
 

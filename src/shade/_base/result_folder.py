@@ -16,5 +16,5 @@ def model_path(path: str | PathLike[str]) -> Path:
     if not found.is_dir():
         return found
     if not (found / MODEL_NAME).exists():
-        raise ModelFileError(f"The folder {path} holds no {MODEL_NAME}.")
+        raise ModelFileError(f"The folder {path} holds no {MODEL_NAME}. Give a folder that shade fit wrote.")
     return found / MODEL_NAME

@@ -120,7 +120,10 @@ def check_extent(points: FloatArray) -> None:
     with np.errstate(over="ignore"):
         extent = float(np.ptp(points, axis=0).max())
     if extent > LARGEST_EXTENT or 0.0 < extent < 1.0 / LARGEST_EXTENT:
-        raise ValueError(f"The points span {extent:.3g}: squares of such distances overflow. Rescale the points first.")
+        raise ValueError(
+            f"The points span {extent:.3g}, and the squares of such distances are too large or too small for double "
+            "precision. Multiply the points by a constant first."
+        )
 
 
 def check_whole_numbers(X: Any, name: str = "X") -> None:
@@ -164,7 +167,10 @@ def check_finite(X: Any, place: Callable[[int], str] = "row {}".format, names: S
             value = "NaN" if np.isnan(part[(row, *rest)]) else "infinity"
             column = ", ".join(map(str, rest)) if names is None else repr(str(names[rest[0]]))
             where = f"{place(rows.start + int(row))}, column {column}"
-            raise ValueError(f"Input X contains {value} in {where}: impute the value or drop the row.")
+            filler = "sklearn.impute.SimpleImputer" if names is None else "shade.data.TableEncoder"
+            raise ValueError(
+                f"Input X contains {value} in {where}. Drop the row, or fill in a value, for example with {filler}."
+            )
     return X
 
 

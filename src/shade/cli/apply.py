@@ -70,7 +70,10 @@ def _model_and_rows(
     with messages.warnings_as_lines():
         found = load_model(model)
         if not hasattr(found, able):
-            raise UsageError(f"{model} holds a {type(found).__name__}, which clusters points but does not embed them.")
+            raise UsageError(
+                f"{model} holds a {type(found).__name__}, which clusters points but does not embed them. Give a model "
+                "of shade fit."
+            )
         samples = read_for(found, data, DATA.take(options), messages)
         with told_as(DataError, samples.source, ValueError):
             yield found, samples
@@ -143,7 +146,8 @@ def recluster(
     }  # fmt: skip
     if all(value is None for value in asked.values()):
         raise UsageError(
-            "say which clustering: --n-clusters, --cut-distance, --min-samples, --min-cluster-size or --between-noise."
+            "Say which clusters you want, with --n-clusters, --cut-distance, --min-samples, --min-cluster-size or "
+            "--between-noise."
         )
     messages = Messages(quiet=quiet)
     place = nullcontext(None) if output is None else new_folder(output, overwrite=overwrite)
@@ -163,7 +167,9 @@ def recluster(
         if folder is not None and output is not None:
             with writing(output):
                 write_results(other, folder, labels_table(other, ids), summary, None, messages)
-            messages.say(f"note: the report shows no features; shade report {output} --data FILE -o FILE.html does")
+            messages.say(
+                f"note: the report shows no features. To add them: shade report {output} --data FILE -o FILE.html"
+            )
     if output is None and not as_json and not sys.stdout.isatty():
         write_table(labels_table(other, ids), None)
         messages.say(f"{counted(other.n_clusters_, 'cluster')}, {summary['n_noise'] / len(ids):.1%} noise")
@@ -193,15 +199,16 @@ def read_for(model: Any, data: list[str], options: dict[str, Any], messages: Mes
     if options["missing"] == "drop-columns":
         raise UsageError("--missing drop-columns is for shade fit: a model needs all its columns.")
     encoding = options["table"] = getattr(model, "table_encoding_", TableEncoding())
-    if options["missing"] in FILLS and encoding.filler is None:
+    if options["missing"] in (None, *FILLS) and encoding.filler is None:
         means: Any = getattr(getattr(model, "standardizer_", None), "mean", None)
         by_feature = means is not None and len(means) == model.n_features_in_ and model.standardize is not False
-        if options["missing"] != "mean" or not by_feature:
+        if by_feature and options["missing"] in (None, "mean"):
+            filler = Filler("mean", [means.tolist()], model.standardizer_.scale.tolist(), [])
+            options["table"] = replace(encoding, filler=filler)
+        elif options["missing"] is not None:
             raise UsageError(
                 f"--missing {options['missing']} needs a model that was fitted with it. Use --missing drop-rows."
             )
-        filler = Filler("mean", [means.tolist()], model.standardizer_.scale.tolist(), [])
-        options["table"] = replace(encoding, filler=filler)
     samples = read_and_tell(data, options, messages)
     if names is None or samples.feature_names is not None or samples.rows.ndim != 2:
         return samples

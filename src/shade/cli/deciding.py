@@ -45,8 +45,30 @@ def explain_followed_columns(model: Any, samples: Samples, command: str) -> str 
     names = ", ".join(map(repr, followed))
     drops = " ".join(f"--drop {quote(name)}" for name in followed)
     return (
-        f"note: the clusters follow the values of {names}: nearly all rows of a cluster have the same value. To find "
+        f"the clusters follow the values of {names}: nearly all rows of a cluster have the same value. To find "
         f"what else there is, fit without: {command} {drops} --overwrite"
+    )
+
+
+def explain_filled_clusters(model: Any, samples: Samples, command: str) -> str | None:
+    """A note on clusters that may only show which rows had missing values; `command` is that of the fit."""
+    import numpy as np
+
+    if samples.filled is None or model.n_clusters_ < 2:
+        return None
+    inside = model.labels_ >= 0
+    sizes = np.bincount(model.labels_[inside])
+    filled = np.bincount(model.labels_[inside & samples.filled], minlength=len(sizes))
+    found = np.flatnonzero(2 * filled > sizes).tolist()
+    if not found or 2 * np.count_nonzero(samples.filled) > len(samples):
+        return None
+    from shade.data.samples import shorten
+
+    each = shorten([f"{cluster} ({filled[cluster]} of {sizes[cluster]})" for cluster in found])
+    what = "cluster" if len(found) == 1 else "clusters"
+    return (
+        f"most rows of {what} {each} had missing values that were filled, so the {what} may show only that. To "
+        f"compare, fit without such rows: {command} --missing drop-rows --overwrite"
     )
 
 

@@ -87,13 +87,17 @@ def fit(
             model.table_encoding_ = samples.encoding
         if folder is None:
             return
+        from shade.cli.deciding import explain_filled_clusters, explain_followed_columns
+
+        found = (explain_followed_columns(model, samples, again), explain_filled_clusters(model, samples, again))
+        noted = [note for note in found if note is not None]
+        samples = replace(samples, notes=(*samples.notes, *noted))
         summary = _summarise(model, samples if known is None else replace(samples, labels=None), seconds)
         if known is not None:
             summary["known_labels"] = {"rows": int((known >= 0).sum()), "clusters": names_of_clusters(model, names)}
 
         import numpy as np
 
-        from shade.cli.deciding import explain_followed_columns
         from shade.cli.results import labels_table, show_results, write_results
 
         with writing(output):
@@ -107,8 +111,8 @@ def fit(
     if not no_data and (samples.kind != "table" or options["id"] is not None):
         what = "ids" if samples.kind == "table" else "names and small pictures"
         messages.say(f"note: report.html shows the {what} of the rows to whoever has it; --no-data leaves them out")
-    if (followed := explain_followed_columns(model, samples, again)) is not None:
-        messages.say(followed)
+    for note in noted:
+        messages.say(f"note: {note}")
 
 
 def read_and_tell(data: list[str], options: dict[str, Any], messages: Messages) -> Samples:

@@ -7,6 +7,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from shade._base.errors import ShadeWarning
@@ -22,9 +23,9 @@ class Messages:
     def __init__(self, *, quiet: bool = False) -> None:
         self.quiet = quiet
 
-    @property
+    @cached_property
     def console(self) -> Console:
-        """Standard error, without colours and bold text if NO_COLOR is set."""
+        """Standard error, without colours and bold text if NO_COLOR is set; one, so that lines go above a bar."""
         from rich.console import Console
 
         plain = bool(os.environ.get("NO_COLOR"))

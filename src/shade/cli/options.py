@@ -135,7 +135,7 @@ def _type_of(parameter: Parameter) -> tuple[Any, Any, str]:
     flag = "--" + parameter.name.replace("_", "-")
     if parameter.choices:
         kind = Enum(parameter.name, {_text(value): _text(value) for value in parameter.choices})  # type: ignore[misc]
-        return kind, kind(_text(parameter.default)), flag
+        return (kind | None, None, flag) if parameter.default is None else (kind, kind(_text(parameter.default)), flag)
     if parameter.kind.startswith("tuple of int"):
         default = None if parameter.default is None else ",".join(map(str, parameter.default))
         return str | None, default, flag
@@ -171,6 +171,7 @@ def in_options(text: str) -> str:
         "cut_distance",
     }
 
+    text = re.sub(r"with (shade\.data\.TableEncoder|sklearn\.impute\.SimpleImputer)", "with --missing median", text)
     text = re.sub(r"The ('\w+') parameter(?: of \w+)? must be", r"\1 must be", text).replace(" or None.", ".")
 
     def option(found: re.Match[str]) -> str:

@@ -42,7 +42,7 @@ def report(
         if data is None:
             if output is None and path.exists():
                 raise OutputError(f"{path} exists, and a report without --data shows less. Give --data, or -o FILE.")
-            messages.say("note: without --data the report knows no features, pictures or names of rows")
+            messages.say("note: without --data the report shows no features, pictures or names of rows")
         samples = None if data is None else read_for(found, [data], DATA.take(options), messages)
 
         from shade.report import write_report

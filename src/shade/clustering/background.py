@@ -13,7 +13,7 @@ from shade.clustering.selection import select_clusters
 from shade.clustering.structure_tree import StructureTree
 from shade.density.dc_tree import DCTree
 
-CLEAR_GAP = 1.0  # octaves of distance, factors of two: between dense and sparse rows, or in- and outside of clusters
+CLEAR_GAP = 1.0  # octaves of distance, factors of two, between dense and sparse rows
 
 
 def find_background(tree: DCTree, structure: StructureTree) -> BoolArray:

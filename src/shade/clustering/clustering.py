@@ -10,7 +10,7 @@ import numpy as np
 from shade._base.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from shade._base.validation import check_min_samples
 from shade.clustering.assignment import Attachment, PointIndex
-from shade.clustering.background import CLEAR_GAP, find_background
+from shade.clustering.background import find_background
 from shade.clustering.between import assign_between
 from shade.clustering.joining import choose_number, join_clusters, joining_order, variance_index
 from shade.clustering.known import Known
@@ -28,6 +28,7 @@ from shade.clustering.selection import (
     select_n_clusters,
 )
 from shade.clustering.shown import Shown
+from shade.clustering.split_test import VALLEY_ON_A_LINE
 from shade.clustering.structure_tree import StructureTree, make_test
 from shade.density.data_tree import DataClusters, DataTree
 from shade.density.dc_tree import DCTree
@@ -209,7 +210,7 @@ def cluster(
     rule : ClusterRule
     data : DataTree, optional
         The tree of the data, if the points are an embedding. Its clusters are the result if the data has few columns,
-        or if they are clear and have more information than those of the points.
+        or if they are clear.
     settled : bool, default=False
         Whether the points are an embedding of SHADE after settling. There chance makes denser places, so splits need
         more evidence, and clusters are joined if that explains the variance better.
@@ -251,9 +252,6 @@ def cluster(
     found = Clustering(points, rule, dimension, tree, links, shown, settled)
     if data is None or data.clusters is None or rule.selection != "information":
         return found
-    information = float(select_clusters(found.structure_tree).stability.sum())
-    if data.samples.shape[1] > FEW_COLUMNS and information >= data.clusters.information:
-        return found
     labels = data.clusters.labels
     groups = np.where(shown.background, -1, follow_links(labels, links))
     shown = Shown(groups, (labels < 0) & (groups >= 0), True, data.clusters.strongest_split)
@@ -278,25 +276,25 @@ def look_for_background(tree: DataTree, rule: ClusterRule, n_jobs: int | None) -
 def find_clear_clusters(
     data: DataTree, background: BoolArray, rule: ClusterRule, n_jobs: int | None
 ) -> DataClusters | None:
-    """Return the clusters of the data if they are at least as well separated as in an embedding, else None.
+    """Return the clusters of the data if they are the result, whatever an embedding shows, else None.
 
-    This is so if the data has few columns, or if on average rows are closer to each other than to the next cluster by a
-    clear gap.
+    This is so if the data has few columns, or if all its clusters are clear: each has more evidence than chance
+    reaches in branches of any size on a line, where it reaches most.
     """
     rows = np.flatnonzero(~background)
     tree = read_tree(data, rule, rows, n_jobs)
-    found, depth = select_clusters(tree), np.zeros(len(rows))
+    found = select_clusters(tree)
     inside = found.labels >= 0
     own = found.labels[inside]
-    distance = np.maximum(tree.leaving_distances()[inside], found.death[own])
-    depth[inside] = np.log2(found.limit[own] / np.maximum(distance, tree.floor))
-    clear = found.n_clusters > 1 and depth.mean() >= CLEAR_GAP
+    gained = np.log(found.limit[own] / tree.leaving_distances()[inside])
+    evidence = np.bincount(own, gained, found.n_clusters) / np.bincount(own, minlength=found.n_clusters)
+    clear = found.n_clusters > 1 and evidence.min() >= VALLEY_ON_A_LINE
     if not clear and data.samples.shape[1] > FEW_COLUMNS:
         return None
     labels = np.full(len(background), -1)
     labels[rows] = found.labels
     strongest = tree.strongest_split(data.dc_tree.among(rows)) if found.n_clusters == 1 else None
-    return DataClusters(labels, float(found.stability.sum()), strongest)
+    return DataClusters(labels, strongest)
 
 
 def read_tree(tree: DataTree, rule: ClusterRule, rows: IntArray | None, n_jobs: int | None) -> StructureTree:

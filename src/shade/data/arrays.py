@@ -61,7 +61,7 @@ def _read_header(path: Path) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]
         read_header = np.lib.format.read_array_header_1_0 if one else np.lib.format.read_array_header_2_0
         shape, by_columns, dtype = read_header(file)
         if not all(type(size) is int and size >= 0 for size in shape):
-            raise ValueError(f"its header says the shape {shape!s:.200}")
+            raise ValueError(f"its header says that the shape is {shape!s:.200}")
         expected, found = math.prod(shape) * dtype.itemsize, path.stat().st_size - file.tell()
         if expected > found:
             n = (*shape, 1)[0]
@@ -104,7 +104,7 @@ def read_h5ad(path: Path, options: ReadOptions) -> Samples:
         raise DataError(f"{path} has no X: name a layer or an embedding with --key.")
     if hasattr(matrix, "toarray"):
         matrix = matrix.toarray()
-        notes.append("turned the sparse matrix into a full one")
+        notes.append("turned the sparse matrix into a dense one")
     matrix = np.asarray(matrix)
     if names is not None:
         check_names(str(path), names, {"--drop": options.drop})
@@ -151,8 +151,8 @@ def _samples_of(array: Any, named: dict[str, AnyArray], path: Path, options: Rea
     """Return rows of a matrix or of images. Label, id and dropped columns are `named` arrays or column numbers."""
     if array.ndim not in (2, 3, 4) or 0 in array.shape:
         raise DataError(
-            f"{path} holds an array of shape {array.shape}. Give one row a sample: n x features, n x height x width "
-            "or n x channels x height x width, none of them 0."
+            f"{path} holds an array of shape {array.shape}. Give one row per sample: n x features, n x height x "
+            "width or n x channels x height x width, none of them 0."
         )
     if array.dtype.kind not in "fiub":
         raise DataError(f"{path} holds {array.dtype}, not real numbers.")
@@ -169,7 +169,10 @@ def _samples_of(array: Any, named: dict[str, AnyArray], path: Path, options: Rea
     )
     for option, values in (("label", labels), ("id", ids)):
         if values is not None and values.shape != (array.shape[0],):
-            raise DataError(f"{path} has {array.shape[0]} rows, but its {option} has the shape {values.shape}.")
+            raise DataError(
+                f"{path} has {array.shape[0]} rows, but its {option} has the shape {values.shape}. Give one value per "
+                "row."
+            )
     if columns:
         _check_copy(array, options.memory, f"Leaving out columns of {path}")
         array = np.delete(np.asarray(array), sorted(set(columns.values())), axis=1)
@@ -190,6 +193,6 @@ def _check_copy(array: Any, memory: int | None, what: str) -> None:
 def _column_number(array: Any, name: str, path: Path, others: dict[str, AnyArray]) -> int:
     if array.ndim == 2 and name.isdigit() and int(name) < array.shape[1]:
         return int(name)
-    allowed = f"a number from 0 to {array.shape[1] - 1}" if array.ndim == 2 else "none, as these are images"
+    allowed = f"a number from 0 to {array.shape[1] - 1}" if array.ndim == 2 else "no column, as these are images,"
     named = f" or one of the arrays {enumerate_names(list(others))}" if others else ""
-    raise DataError(f"{path} has no column {name!r}: its columns have no names, give {allowed}{named}.")
+    raise DataError(f"{path} has no column {name!r}: its columns have no names. Give {allowed}{named}.")

@@ -53,7 +53,7 @@ def _fetch(url: str, file: BufferedRandom, sha256: str) -> None:
         shutil.copyfileobj(response, file, BLOCK)
         announced, received = response.headers.get("Content-Length"), file.tell()
         if announced is not None and received != int(announced):
-            raise DownloadError(f"{url} broke off after {received} of {announced} bytes.")
+            raise DownloadError(f"{url} stopped after {received} of {announced} bytes.")
         file.seek(0)
         if sha256 and (found := hashlib.file_digest(file, "sha256").hexdigest()) != sha256:
             raise DownloadError(f"{url} has sha256 {found}, but {sha256} was expected.")

@@ -14,7 +14,7 @@ from shade._base.errors import DataError
 from shade._base.validation import check_whole_numbers
 from shade.data.filler import Filler
 from shade.data.numerals import NUMBER_LIKE
-from shade.data.samples import counted, enumerate_names
+from shade.data.samples import counted, enumerate_names, shorten
 
 FEW_VALUES = 20  # at most so many different values of a column may be categories, and become the clusters
 KINDS = ("number", "truth", "date", "category")
@@ -112,34 +112,34 @@ class TableEncoding:
 
 @dataclass(frozen=True)
 class Plan:
-    """Columns that can be encoded, columns that cannot, and notes and problems for the user.
+    """Columns that can be encoded, and notes and problems for the user.
 
-    `odd` are columns that seem to be numbers or dates, each with the row and the text of a cell that is neither.
+    `odd` are columns that seem to be numbers or dates, each with the different cells that are neither, and the row of
+    the first.
     """
 
     columns: tuple[Column, ...]
-    text: tuple[str, ...]
-    odd: Mapping[str, tuple[int, str]]
+    odd: Mapping[str, tuple[int, list[str]]]
     notes: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
 
 
 def plan_columns(table: Any, names: Sequence[str], categories: Collection[str], keep: Collection[str]) -> Plan:
-    """Choose the encoding of the columns of a pyarrow table. Columns that name the rows are left out."""
-    columns, text, odd, notes, problems = [], [], {}, [], []
+    """Choose the encoding of the columns of a pyarrow table. Text with many different values is left out."""
+    columns, left, odd, notes, problems = [], [], {}, [], []
     for name in names:
         cells = table.column(name)
         wanted = name in categories
-        if not wanted and (found := _find_odd_cell(cells)) is not None:
+        if not wanted and (found := _find_odd_cells(cells)) is not None:
             odd[name] = found
             continue
-        column = Column(name, "category", _categories(cells)) if wanted else _choose(name, cells)
+        column = None if wanted else _choose(name, cells)
+        if wanted or (column is None and name in keep and is_text(cells.type)):
+            column = Column(name, "category", _categories(cells))
         if column is not None:
             columns.append(column)
-        elif name not in keep and _names_rows(cells):
-            notes.append(f"left out column {name!r}, as it names each row: --id {quote(name)} shows these names")
         else:
-            text.append(name)
+            left.append(name)
         if column is not None and len(column.values) > 1 and column.kind == "date":
             problems.append(
                 f"the dates of column {name!r} may have the day or the month first, such as "
@@ -147,11 +147,31 @@ def plan_columns(table: Any, names: Sequence[str], categories: Collection[str], 
             )
     encoded = [_describe(column, table) for column in columns if column.kind == "category"]
     dates = [column.name for column in columns if column.kind == "date"]
+    if left:
+        notes.append(_tell_left_out(table, left))
     if encoded:
         notes.append(f"encoded {counted(len(encoded), 'column')} of categories: {', '.join(encoded)}")
     if dates:
         notes.append(f"read {counted(len(dates), 'column')} of dates as days: {enumerate_names(dates)}")
-    return Plan(tuple(columns), tuple(text), odd, tuple(notes), tuple(problems))
+    return Plan(tuple(columns), odd, tuple(notes), tuple(problems))
+
+
+def _tell_left_out(table: Any, names: Sequence[str]) -> str:
+    """Name columns that are neither numbers nor categories, and say how to use them."""
+    described: list[str] = []
+    options: dict[str, str] = {}
+    for name in names:
+        if not is_text(table[name].type):
+            described.append(f"{name!r} (of type {table[name].type})")
+            continue
+        values = as_text(table[name]).unique().drop_null()
+        described.append(f"{name!r} ({counted(len(values), 'value')}, such as {str(values[0])[:20]!r})")
+        option = "--id" if len(values) == table.num_rows else "--categories"
+        options.setdefault(option, f"{option} {quote(name)}")
+    uses = {"--categories": "encodes a column all the same", "--id": "names the rows by a column"}
+    how = ", ".join(f"{options[option]} {use}" for option, use in uses.items() if option in options)
+    what = f"left out {counted(len(names), 'column')} with neither numbers nor categories: {shorten(described)}"
+    return f"{what}. {how}" if how else what
 
 
 def _describe(column: Column, table: Any) -> str:
@@ -184,19 +204,18 @@ def _choose(name: str, cells: Any) -> Column | None:
     return Column(name, "category", values) if few else None
 
 
-def _find_odd_cell(column: Any) -> tuple[int, str] | None:
-    """Return the first cell that is no number or date, for a text column in which at least half of the values are."""
+def _find_odd_cells(column: Any) -> tuple[int, list[str]] | None:
+    """Return the cells that are no numbers or dates, for a text column in which at least half of the values are."""
     from pyarrow import compute
 
     if not is_text(column.type):
         return None
     text = as_text(column)
     values = text.unique().drop_null()
-    usual = compute.match_substring_regex(values, NUMBER_OR_DATE)
-    odd = values.filter(compute.invert(usual))
+    odd = values.filter(compute.invert(compute.match_substring_regex(values, NUMBER_OR_DATE)))
     if not 0 < 2 * len(odd) <= len(values):
         return None
-    return compute.index(text, odd[0]).as_py(), odd[0].as_py()
+    return compute.index(text, odd[0]).as_py(), odd.to_pylist()
 
 
 def is_numeric(kind: Any) -> bool:
@@ -281,14 +300,14 @@ def _to_days(column: Column, found: Any, source: str) -> AnyArray:
     import pyarrow
     from pyarrow import compute
 
-    what = f"{source} has a cell in column {column.name!r} that is not a date as in the training data"
+    what = f"{source} has a cell in column {column.name!r} that is not a date in the format of the training data"
     try:
         if is_text(found.type):
             found = _parse_dates(as_text(found), column.values[0] if column.values else "iso")
         moments = found.cast(pyarrow.timestamp("us")).cast(pyarrow.int64())
     except (pyarrow.ArrowInvalid, pyarrow.ArrowNotImplementedError):
-        raise DataError(f"{what}.") from None
-    return np.asarray(compute.divide(moments.cast(pyarrow.float64()), float(MICROSECONDS_A_DAY)).to_numpy())
+        raise DataError(f"{what}. Write all dates of the column in that format.") from None
+    return np.asarray(compute.divide(moments.cast(pyarrow.float64(), safe=False), float(MICROSECONDS_A_DAY)).to_numpy())
 
 
 def _parse_dates(text: Any, form: str) -> Any:
@@ -333,11 +352,3 @@ def _categories(column: Any) -> tuple[str, ...]:
     from pyarrow import compute
 
     return tuple(sorted(value for value in compute.unique(as_text(column)).to_pylist() if value is not None))
-
-
-def _names_rows(column: Any) -> bool:
-    """Whether each row has a text of its own, of more rows than categories could name."""
-    from pyarrow import compute
-
-    distinct = is_text(column.type) and len(column) > FEW_VALUES
-    return distinct and compute.count_distinct(column, "all").as_py() == len(column)

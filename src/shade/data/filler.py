@@ -46,15 +46,16 @@ class Filler:
     @classmethod
     def fit(cls, rows: AnyArray, kind: str, flagged: Sequence[int] = ()) -> Filler:
         """Learn groups of similar rows; where too few rows of a group have a value, it is that of the nearest group."""
-        values = np.where(np.isfinite(rows), rows, np.nan).astype(np.float64)
         middle = np.nanmean if kind == "mean" else np.nanmedian
-        whole, scale = middle(values, axis=0), np.nanstd(values, axis=0)
-        scale = np.where(scale > 0, scale, 1.0)
-        empty = np.isnan(values)
+        whole, scale = np.empty(rows.shape[1]), np.empty(rows.shape[1])
+        for place, column in enumerate(rows.T):  # one after the other, without a copy of all rows
+            values = column[np.isfinite(column)].astype(np.float64)
+            whole[place], scale[place] = middle(values), values.std() or 1.0
         groups = whole[None]
-        known = values[:: -(-len(values) // MOST_ROWS)]
-        number = min(MOST_GROUPS, len(known) // FEWEST_ROWS, MOST_NUMBERS // values.shape[1])
-        if empty.any() and number > 1:
+        some = rows[:: -(-len(rows) // MOST_ROWS)]
+        known = np.where(np.isfinite(some), some, np.nan).astype(np.float64)
+        number = min(MOST_GROUPS, len(known) // FEWEST_ROWS, MOST_NUMBERS // rows.shape[1])
+        if number > 1 and not all(np.isfinite(rows[part]).all() for part in row_slices(rows)):
             points = np.where(np.isnan(known), whole, known) / scale
             labels = _group(points, min(number, len(np.unique(points, axis=0))))
             members = [known[labels == group] for group in np.unique(labels)]

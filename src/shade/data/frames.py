@@ -38,7 +38,7 @@ def read_frames(path: Path, options: ReadOptions) -> Samples:
             names.append(name)
     notes = [f"read {counted(len(frames), 'frame')} of {counted(len(files), 'video')}"]
     if options.every > 1:
-        notes.append(f"took one frame in {options.every}")
+        notes.append(f"read one of every {options.every} frames")
     labels = np.array(names) if options.label == "file" else folder_labels(names, options.label, path)
     rows = channels_first(np.stack(frames))
     return Samples(rows, "frames", str(path), np.array(ids), labels=labels, notes=tuple(notes))

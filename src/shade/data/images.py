@@ -118,7 +118,7 @@ def check_no_columns(path: Path, options: ReadOptions) -> None:
     """Raise an error for options that name columns, since images and videos have none."""
     if options.id is not None or options.drop:
         raise DataError(
-            f"{path} holds pictures, which have no columns for --id or --drop: files are named by themselves."
+            f"{path} holds images, which have no columns. Leave out --id and --drop: each row is named by its file."
         )
 
 
@@ -144,7 +144,7 @@ def _notes_of(others: list[str], modes: Counter[str], mode: str, resize: tuple[i
     """Describe what happens to the images and to other files, one sentence each."""
     notes = []
     if others:
-        notes.append(f"left out {counted(len(others), 'file')} not of images: {enumerate_names(others)}")
+        notes.append(f"left out {counted(len(others), 'file')} of another kind: {enumerate_names(others)}")
     if len(modes) > 1:
         shown = ", ".join(f"{count} {name}" for name, count in modes.most_common())
         notes.append(f"read images of several kinds ({shown}) as {'colour' if mode == 'RGB' else 'grey'}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import compress
+from shlex import quote
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from shade._base.memory import check_room
 from shade.data.encoding import FEW_VALUES, TableEncoding
 from shade.data.filler import Filler
 from shade.data.row_sources import open_memmap
-from shade.data.samples import FILLS, MISSING, ReadOptions, Samples, counted, enumerate_names
+from shade.data.samples import FILLS, MISSING, ReadOptions, Samples, counted, enumerate_names, shorten
 
 
 def resolve_missing(samples: Samples, options: ReadOptions) -> Samples:
@@ -22,19 +23,20 @@ def resolve_missing(samples: Samples, options: ReadOptions) -> Samples:
     Rows that are read later are checked later, unless values must be filled or dropped, which needs all rows.
     """
     known = None if options.table is None else options.table.filler
-    missing = known.kind if known is not None and options.missing == "refuse" else options.missing
+    missing = _choose_remedy(samples, options)
     if missing == "refuse" and (samples.rows.dtype.kind != "f" or not samples.in_memory):
         return samples
     if not samples.in_memory:
         what = f"Changing {samples.source} with --missing {missing}"
         check_room(2 * samples.rows.nbytes, options.memory, what, "Give more, or correct the file before.")
     bad_rows, bad_columns = _count_missing(samples)
-    fill = missing in FILLS and len(samples.shape) == 2
+    by_default = known is None and options.missing is None
+    fill = missing in FILLS and len(samples.shape) == 2 and (bad_rows.any() or not by_default)
     if not bad_rows.any() and not fill:
         return samples
     samples = samples.load()
     if fill:
-        return _fill(samples, bad_rows, bad_columns, missing, known)
+        return _fill(samples, missing, known, by_default=by_default)
     if missing == "refuse":
         raise DataError(f"{samples.source} {describe_missing(samples, options)}.")
     if missing == "drop-rows":
@@ -44,9 +46,19 @@ def resolve_missing(samples: Samples, options: ReadOptions) -> Samples:
             f"left out {counted(int(bad_rows.sum()), 'row')} with missing values"
         )
     if samples.rows.ndim > 2:
-        places = _places(samples, bad_rows, bad_columns)
-        raise DataError(f"{samples.source} lacks {places}. For images, --missing takes drop-rows only.")
+        of_all, _ = _places(samples, bad_rows, bad_columns)
+        raise DataError(f"{samples.source} lacks {of_all}. For images, --missing takes drop-rows only.")
     return _drop_columns(samples, bad_columns > 0)
+
+
+def _choose_remedy(samples: Samples, options: ReadOptions) -> str:
+    """Return the option; without one, as the model fills, or the median in a table that is read whole."""
+    if options.missing is not None:
+        return options.missing
+    if options.table is not None and options.table.filler is not None:
+        return options.table.filler.kind
+    of_model = options.table is not None or options.columns is not None
+    return "median" if samples.in_memory and samples.rows.ndim == 2 and not of_model else "refuse"
 
 
 def describe_missing(samples: Samples, options: ReadOptions) -> str:
@@ -54,17 +66,11 @@ def describe_missing(samples: Samples, options: ReadOptions) -> str:
     bad_rows, bad_columns = _count_missing(samples)
     if not bad_rows.any():
         return ""
-    of_model = options.columns is not None
-    remedies = ["drop-rows"] if samples.rows.ndim > 2 else ["mean", "drop-rows"] if of_model else list(MISSING[1:])
+    of_model = options.columns is not None or options.table is not None
+    remedies = ["drop-rows"] if samples.rows.ndim > 2 or of_model else [kind for kind in MISSING if kind != "refuse"]
     others = f" (or {', '.join(remedies[1:])})" if len(remedies) > 1 else ""
-    names = _names(samples)
-    counts = bad_columns[_first_features(samples)]
-    worst = np.argsort(-counts, kind="stable")[: min(3, np.count_nonzero(counts))]
-    shown = "" if names is None else ", most in " + ", ".join(f"{names[place]!r} ({counts[place]})" for place in worst)
-    return (
-        f"lacks {_places(samples, bad_rows, bad_columns)} (empty, NaN or infinite){shown}. Choose what to do with "
-        f"them: --missing {remedies[0]}{others}"
-    )
+    of_all, columns = _places(samples, bad_rows, bad_columns)
+    return f"lacks {of_all}{columns}. Choose what to do with them: --missing {remedies[0]}{others}"
 
 
 def _first_features(samples: Samples) -> IntArray:
@@ -81,10 +87,16 @@ def _names(samples: Samples) -> list[str] | None:
     return None if samples.feature_names is None else list(samples.feature_names)
 
 
-def _places(samples: Samples, bad_rows: BoolArray, bad_columns: IntArray) -> str:
-    counts = bad_columns[_first_features(samples)]
-    of_all = f"{np.count_nonzero(bad_rows)} of {len(bad_rows)} rows and {np.count_nonzero(counts)} of {len(counts)}"
-    return f"{counted(int(counts.sum()), 'value')} in {of_all} columns"
+def _places(samples: Samples, bad_rows: BoolArray, bad_columns: IntArray) -> tuple[str, str]:
+    """Return how many values are missing in how many rows, and the columns with their numbers."""
+    counts, names = bad_columns[_first_features(samples)], _names(samples)
+    infinite = int(np.isinf(samples.rows).sum()) if samples.rows.dtype.kind == "f" else 0
+    which = f"{counted(int(counts.sum()), 'value')}{f' ({infinite} of them infinite)' if infinite else ''}"
+    worst = np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)]
+    of_all = f"{which} in {np.count_nonzero(bad_rows)} of {len(bad_rows)} rows"
+    if names is None:
+        return f"{of_all} and {len(worst)} of {counted(len(counts), 'column')}", ""
+    return of_all, f": {shorten([f'{names[place]!r} ({counts[place]})' for place in worst])}"
 
 
 def _count_missing(samples: Samples) -> tuple[BoolArray, IntArray]:
@@ -114,13 +126,18 @@ def _drop_columns(samples: Samples, dropped: BoolArray) -> Samples:
     return replace(samples, rows=kept, feature_names=features, encoding=encoding).with_note(note)
 
 
-def _fill(samples: Samples, bad_rows: BoolArray, bad_columns: IntArray, kind: str, known: Filler | None) -> Samples:
+def _fill(samples: Samples, kind: str, known: Filler | None, *, by_default: bool) -> Samples:
     """Fill missing values, with the filler of a model or with one fitted to these rows."""
+    if known is None:
+        samples = _without_empty_rows(samples)
+    bad_rows, bad_columns = _count_missing(samples)
     hopeless = bad_columns == len(samples)
-    if known is None and hopeless.any():
+    if known is None and hopeless.any():  # of an array, or infinite: empty columns of a table are not chosen
         names = samples.feature_names or tuple(map(str, range(len(hopeless))))
-        which = enumerate_names(list(compress(names, hopeless)))
-        raise DataError(f"{samples.source} has columns without any value, so without a {kind}: {which}. --drop them.")
+        drops = shorten([f"--drop {quote(name)}" for name in compress(names, hopeless)], separator=" ")
+        raise DataError(
+            f"{samples.source} has {counted(int(hopeless.sum()), 'column')} without any value. Add {drops}."
+        )
     # Standardised, a column with hardly any ones would set their rows so far apart that they are noise.
     flagged = np.flatnonzero(bad_columns).tolist() if kind == "indicator" and bad_rows.sum() > FEW_VALUES else []
     filler = known or Filler.fit(samples.rows, kind, flagged)
@@ -131,12 +148,26 @@ def _fill(samples: Samples, bad_rows: BoolArray, bad_columns: IntArray, kind: st
     filled = replace(samples, rows=rows, feature_names=features, encoding=replace(encoding, filler=filler))
     if not bad_rows.any():
         return filled
+    filled = replace(filled, filled=bad_rows)
+    of_all, columns = _places(samples, bad_rows, bad_columns)
     what = "mean" if filler.kind == "mean" else "median"
-    note = f"filled {_places(samples, bad_rows, bad_columns)} with the {what} of similar rows"
+    if any(bad_columns[start] for start, _ in encoding.exclusive):
+        what += " or most frequent category"
+    note = f"filled {of_all} with the {what} of {'similar rows' if len(filler.values) > 1 else 'the column'}{columns}"
     if kind == "indicator" and known is None:
         note += (
-            ", and added a column of 0 and 1: whether a row lacks a value"
+            ". Added a column of 0 and 1: whether a row lacks a value"
             if flagged
-            else f", without a column of 0 and 1: it needs more than {FEW_VALUES} rows that lack a value"
+            else f". Added no column of 0 and 1: that needs more than {FEW_VALUES} rows that lack a value"
         )
+    if by_default:
+        note += ". --missing drop-rows leaves these rows out, --missing drop-columns these columns"
     return filled.with_note(note)
+
+
+def _without_empty_rows(samples: Samples) -> Samples:
+    """Leave out rows without any value: all of them would be filled alike, and become a cluster."""
+    some = np.isfinite(samples.rows).any(axis=1)
+    if some.all() or not some.any():
+        return samples
+    return samples.keep_rows(some).with_note(f"left out {counted(int((~some).sum()), 'row')} without any value")

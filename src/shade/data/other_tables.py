@@ -1,4 +1,4 @@
-"""Tables in other formats: JSON lines, Arrow, Excel and SQLite."""
+"""Tables in other formats: JSON lines, Arrow, Excel, SQLite and DuckDB."""
 
 from __future__ import annotations
 
@@ -53,22 +53,41 @@ def read_sqlite(path: Path, options: ReadOptions) -> RawTable:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
             found = connection.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name")
             names = [name for (name,) in found if not name.startswith("sqlite_")]
-            if options.key is None and len(names) != 1:
-                raise DataError(f"{path} has the tables {enumerate_names(names, 20)}: choose with --key.")
-            quoted = _choose(path, options.key or names[0], names).replace('"', '""')
-            cells = connection.execute(f'SELECT * FROM "{quoted}"')
+            cells = connection.execute(_select(path, names, options))
             return _table_of([column[0] for column in cells.description], cells)
 
     return _read(path, read)
 
 
-def _read(path: Path, read: Callable[[], Any]) -> RawTable:
+def read_duckdb(path: Path, options: ReadOptions) -> RawTable:
+    """Read the only table of a database, or the one in --key."""
+    import duckdb
+
+    def read() -> Any:
+        with closing(duckdb.connect(path, read_only=True)) as connection:
+            found = connection.execute(
+                "SELECT table_name FROM information_schema.tables ORDER BY table_name"
+            ).fetchall()
+            return connection.sql(_select(path, [name for (name,) in found], options)).to_arrow_table()
+
+    return _read(path, read, duckdb.Error)
+
+
+def _select(path: Path, names: Sequence[str], options: ReadOptions) -> str:
+    """Return the query for the chosen table of a database."""
+    if options.key is None and len(names) != 1:
+        raise DataError(f"{path} has the tables {enumerate_names(list(names), 20)}: choose with --key.")
+    quoted = _choose(path, options.key or names[0], names).replace('"', '""')
+    return f'SELECT * FROM "{quoted}"'
+
+
+def _read(path: Path, read: Callable[[], Any], *more: type[Exception]) -> RawTable:
     import zipfile
 
     import pyarrow
 
     errors = (pyarrow.ArrowException, OSError, ValueError, TypeError, KeyError, sqlite3.Error, zipfile.BadZipFile)
-    with told_as(DataError, f"{path} cannot be read as a table", *errors):
+    with told_as(DataError, f"{path} cannot be read as a table", *errors, *more):
         return RawTable(read())
 
 

@@ -124,7 +124,7 @@ class ParquetFiles(RowSource):
         import pyarrow
 
         tables = [self._read(file, lambda opened: opened.read(columns=names)) for file in self._files]
-        what = f"Columns of the files in {self._path} have types that do not go together"
+        what = f"Columns of the files in {self._path} have different types"
         with told_as(DataError, what, pyarrow.ArrowException):
             return pyarrow.concat_tables(tables, promote_options="permissive")
 

@@ -22,7 +22,7 @@ from shade.data.encoding import TableEncoding
 from shade.data.frames import VIDEO_SUFFIXES, read_frames
 from shade.data.images import IMAGE_SUFFIXES, ImageFiles, read_images
 from shade.data.missing import resolve_missing
-from shade.data.other_tables import read_arrow, read_excel, read_json_lines, read_sqlite
+from shade.data.other_tables import read_arrow, read_duckdb, read_excel, read_json_lines, read_sqlite
 from shade.data.parquet import open_parquet, read_parquet
 from shade.data.row_sources import ArraySource, RowSource, open_memmap
 from shade.data.samples import ReadOptions, Samples
@@ -58,6 +58,7 @@ FORMATS = (
     Format("jsonl", [".jsonl", ".ndjson"], (), "", "pyarrow.json", "io", read_json_lines, None),
     Format("feather", [".feather", ".arrow", ".ipc"], (), "", "pyarrow.ipc", "io", read_arrow, None),
     Format("sqlite", [".sqlite", ".sqlite3", ".db"], (), "", "pyarrow", "io", read_sqlite, None),
+    Format("duckdb", [".duckdb", ".ddb"], (), "", "duckdb", "duckdb", read_duckdb, None),
     Format("parquet", [".parquet"], [".parquet"], "parquet files", "pyarrow.parquet", "io", read_parquet, open_parquet),
     Format("npy", [".npy"], (), "", "", "", read_npy, NpyFile),
     Format("npz", [".npz"], (), "", "", "", read_npz, None),
@@ -77,7 +78,7 @@ def read_samples(
     drop_non_numeric: bool = False,
     keep: Collection[str] = (),
     categories: Collection[str] = (),
-    missing: str = "refuse",
+    missing: str | None = None,
     columns: Sequence[str] | None = None,
     table: TableEncoding | None = None,
     key: str | None = None,
@@ -99,9 +100,9 @@ def read_samples(
     Parameters
     ----------
     path : str, path or sequence of them
-        A csv, tsv, xlsx, jsonl, feather, sqlite, parquet, npy, npz, zarr or h5ad file, a zip of images, a video, or a
-        folder of parquet files, images or videos; "-" reads csv from standard input. Several
-        tables with the same columns are read one after the other: give them all, or a pattern with a star in it.
+        A csv, tsv, xlsx, jsonl, feather, sqlite, duckdb, parquet, npy, npz, zarr or h5ad file, a zip of images, a
+        video, or a folder of parquet files, images or videos; "-" reads csv from standard input. Several tables with
+        the same columns are read one after the other: give them all, or a pattern with a star in it.
     label : str, optional
         Column with known labels. It is not used for clustering. For files of arrays the name of another
         array or the number of a column; for images and videos "folder", or "file" for the frames of videos.
@@ -111,22 +112,25 @@ def read_samples(
         Columns to leave out.
     drop_non_numeric : bool, default=False
         Leave out all columns that are not numbers. If False, columns of text are encoded if they have few different
-        values, and an error if they have many.
+        values, and left out if they have many.
     keep : collection of str, default=()
-        Columns to cluster by although they look like numbers or names of the rows, which are left out otherwise.
+        Columns to cluster by that are left out otherwise: row numbers, text with many different values, and columns of
+        which most cells are empty.
     categories : collection of str, default=()
         Columns to encode as categories, besides columns of text with at most 20 different values: numbers that are
         codes, or text with more values. Each value becomes a column of 0 and 1; together they weigh like one column.
-    missing : {"refuse", "mean", "median", "indicator", "drop-rows", "drop-columns"}, default="refuse"
+    missing : {"mean", "median", "indicator", "drop-rows", "drop-columns", "refuse"}, optional
         What becomes of empty cells, NaN and infinity. "mean" and "median" fill in those of the most similar rows;
-        "indicator" fills in the median and adds a column of 0 and 1 that says which rows lacked a value.
+        "indicator" fills in the median and adds a column of 0 and 1 that says which rows lacked a value. If None,
+        tables that are read whole are filled with the median, without columns of which most cells are empty; for
+        images, and for rows that are read as they are needed, a missing value is an error.
     columns : sequence of str, optional
         The columns of a table to read, all of which must be there. If None, all.
     table : TableEncoding, optional
         How a model encodes tables and fills missing values: this table is read alike.
     key : str, optional
         The array of an npz file or zarr group, "X" if None; the layer or embedding of an h5ad file; the sheet of an
-        xlsx file, the first if None; the table of an sqlite file.
+        xlsx file, the first if None; the table of an sqlite or duckdb file.
     header : bool, optional
         Whether the first line of a csv holds names. If None, it does, and numbers alone are an error.
     delimiter : str, optional
@@ -138,7 +142,7 @@ def read_samples(
         What separates thousands in a csv, as the comma in 4,733: a comma, a point, a space or an apostrophe. If None,
         found from all numbers as the decimal point is.
     empty : collection of str, default=()
-        Text of a csv that stands for an empty cell, besides the usual such as NA.
+        Text that stands for an empty cell, besides the usual in a csv such as NA, a single point or "?".
     encoding : str, default="utf8"
         The encoding of the text of a csv.
     resize : tuple of int, optional

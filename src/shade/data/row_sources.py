@@ -66,7 +66,7 @@ class RowSource(ABC):
 
     def _set_shape(self, shape: Sequence[int], dtype: np.dtype[Any], what: str) -> None:
         if len(shape) < 2 or 0 in shape:
-            raise DataError(f"{what} has the shape {tuple(shape)}: give one row a sample, and none of the lengths 0.")
+            raise DataError(f"{what} has the shape {tuple(shape)}: give one row per sample, and no length of 0.")
         if dtype.kind not in "fiub":
             raise DataError(f"{what} holds {dtype}, not real numbers.")
         self.sample_shape = tuple(shape[1:])

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from shade.data.encoding import TableEncoding
 
 FILLS = ("mean", "median", "indicator")
-MISSING = ("refuse", *FILLS, "drop-rows", "drop-columns")
+MISSING = (*FILLS, "drop-rows", "drop-columns", "refuse")
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,8 @@ class Samples:
         What was done while reading, one sentence each.
     encoding : TableEncoding, optional
         How table columns were encoded and missing values filled. A model reads other tables in the same way.
+    filled : ndarray of bool of shape (n_samples,), optional
+        Which rows had missing values, if any were filled.
     """
 
     rows: Any
@@ -52,6 +54,7 @@ class Samples:
     labels: AnyArray | None = None
     notes: tuple[str, ...] = ()
     encoding: TableEncoding | None = None
+    filled: BoolArray | None = None
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -98,7 +101,7 @@ class ReadOptions:
     drop_non_numeric: bool = False
     keep: Collection[str] = ()
     categories: Collection[str] = ()
-    missing: str = "refuse"
+    missing: str | None = None
     columns: Sequence[str] | None = None
     table: TableEncoding | None = None
     key: str | None = None
@@ -113,7 +116,7 @@ class ReadOptions:
     memory: int | None = None
 
     def __post_init__(self) -> None:
-        check_choice("missing", self.missing, MISSING, "read_samples")
+        check_choice("missing", self.missing, (None, *MISSING), "read_samples")
         check_choice("decimal", self.decimal, (None, ".", ","), "read_samples")
         check_choice("thousands", self.thousands, (None, "", ",", ".", " ", "'"), "read_samples")
         if self.decimal == self.thousands and self.decimal is not None:
@@ -133,5 +136,9 @@ def counted(number: int, noun: str) -> str:
 
 def enumerate_names(names: list[str], most: int = 8) -> str:
     """Return names in quotes; if there are many, the first few."""
-    shown = ", ".join(repr(name) for name in names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+    return shorten([repr(name) for name in names], most)
+
+
+def shorten(parts: list[str], most: int = 8, separator: str = ", ") -> str:
+    """Return a list in one line; if it is long, its beginning."""
+    return separator.join(parts[:most]) + (f" and {len(parts) - most} more" if len(parts) > most else "")

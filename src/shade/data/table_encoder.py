@@ -27,8 +27,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Encode the columns of a DataFrame as numbers, as `shade fit` does with a file.
 
     Columns of text with at most 20 different values become a column of 0 and 1 per value, truth values become 0 and 1,
-    and dates become days since 1970. Columns that number or name the rows are left out. For a value that was not in the
-    table of `fit`, there is a warning, and the row is in none of the categories.
+    and dates become days since 1970. Columns that number the rows, and text with more values, are left out: `notes_`
+    says which. For a value that was not in the table of `fit`, there is a warning, and the row is in none of the
+    categories. Messages name parameters as options of the command line: `--drop x` is `drop=["x"]`.
 
     Parameters
     ----------
@@ -37,7 +38,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     drop : collection of str, default=()
         Columns to leave out.
     keep : collection of str, default=()
-        Columns to keep although they look like numbers or names of the rows.
+        Columns to keep that are left out otherwise: row numbers, and text with many different values.
     missing : {"refuse", "mean", "median", "indicator"}, default="refuse"
         What to do with empty cells, as in `read_samples`.
     standardize : bool, default=False

@@ -11,13 +11,13 @@ import numpy as np
 
 from shade._base.arrays import AnyArray
 from shade._base.errors import DataError, told_as
-from shade.data.encoding import FEW_VALUES, Column, Plan, TableEncoding, is_numeric, plan_columns
+from shade.data.encoding import FEW_VALUES, Column, Plan, TableEncoding, as_text, is_numeric, is_text, plan_columns
 from shade.data.missing import describe_missing
 from shade.data.numerals import HEAD, PLAIN, read_numbers
-from shade.data.samples import ReadOptions, Samples, counted, enumerate_names
+from shade.data.samples import FILLS, ReadOptions, Samples, counted, enumerate_names, shorten
 
-NAMES_OF_ROW_NUMBERS = {"", "id", "index", "row", "rowid", "row_id", "rownames", "unnamed: 0"}
-NAMES_OF_GROUPS = {"class", "cluster", "ground_truth", "label", "labels", "target", "truth"}
+NAMES_OF_ROW_NUMBERS = {"", "id", "index", "rownames", "unnamed: 0"}
+NAMES_OF_GROUPS = {"class", "cluster", "label", "target", "truth"}
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ def join_tables(tables: Mapping[str, RawTable]) -> RawTable:
                 f"only one of them has {enumerate_names(different)}" if different else "they are separated differently"
             )
             raise DataError(f"{name} and {other} have different columns: {what}. Write them all with the same columns.")
-    what = "Columns of the files have types that do not go together"
+    what = "Columns of the files have different types"
     with told_as(DataError, what, pyarrow.ArrowException):
         parts = [found.table.select(first.table.column_names) for found in tables.values()]
         joined = pyarrow.concat_tables(parts, promote_options="permissive")
@@ -53,6 +53,8 @@ def join_tables(tables: Mapping[str, RawTable]) -> RawTable:
 def samples_of_table(raw: RawTable, source: str, options: ReadOptions) -> Samples:
     """Choose the columns to cluster by and encode them. All problems are reported in one error."""
     separator, table = raw.separator, _without_dictionaries(raw.table)
+    if separator is None and options.empty:
+        table = _without_cells(table, options.empty)
     names: list[str] = table.column_names
     told = list(raw.notes)
     check_names(
@@ -96,6 +98,21 @@ def _without_dictionaries(table: Any) -> Any:
     for place, field in enumerate(table.schema):
         if types.is_dictionary(field.type):
             table = table.set_column(place, field.name, table.column(place).cast(field.type.value_type))
+    return table
+
+
+def _without_cells(table: Any, empty: Collection[str]) -> Any:
+    """Make some texts of a typed table empty cells; a column of which numbers are left becomes a column of numbers."""
+    import pyarrow
+    from pyarrow import compute
+
+    for place, name in enumerate(table.column_names):
+        if is_text(table.column(place).type):
+            text = as_text(table.column(place))
+            left = compute.if_else(compute.is_in(text, pyarrow.array(empty, text.type)), None, text)
+            if left.null_count > text.null_count:
+                numbers = PLAIN.parse(left)
+                table = table.set_column(place, name, left if numbers is None else numbers)
     return table
 
 
@@ -184,42 +201,55 @@ def _choose_columns(
         if left:
             told.append(f"left out {counted(len(left), 'column')} not of numbers: {enumerate_names(left)}")
         names = [name for name in names if name not in left]
+    if options.missing is None or options.missing in FILLS:
+        names = _without_empty(table, names, options, told)
     plan = plan_columns(table, names, options.categories, options.keep)
-    # Numbers that cannot be read are text in the plan, and are already reported.
-    text = [name for name in plan.text if not any(repr(name) in problem for problem in problems)]
     if plan.odd:
-        problems.append(_explain_odd_cells(plan.odd, options))
-    if text:
-        problems.append(_explain_text(table, text))
+        problems.append(_explain_odd_cells(plan.odd))
     problems += plan.problems
-    if not plan.columns and not problems:
-        raise DataError(
-            f"{source} has no column left to cluster by, out of {counted(len(table.column_names), 'column')}."
-        )
     told += plan.notes
+    if not plan.columns and not problems:
+        raise DataError(f"{source} has no column left to cluster by: {'; '.join(told)}.")
     told += _notes_on_values(table, plan)
     return plan.columns
+
+
+def _without_empty(table: Any, names: Sequence[str], options: ReadOptions, told: list[str]) -> list[str]:
+    """Leave out columns without values, and by default those of which filling would invent most values."""
+    empty = [name for name in names if table[name].null_count == table.num_rows]
+    if empty:
+        told.append(f"left out {counted(len(empty), 'column')} without any value: {enumerate_names(empty)}")
+    left = [name for name in names if name not in empty]
+    mostly = [name for name in left if 2 * table[name].null_count > table.num_rows and name not in options.keep]
+    if options.missing is not None or len(mostly) in (0, len(left)):
+        return left
+    shares = shorten([f"{name!r} ({table[name].null_count})" for name in mostly])
+    told.append(
+        f"left out {counted(len(mostly), 'column')} with empty cells in most of the {table.num_rows} rows: {shares}. "
+        f"--keep {quote(mostly[0])} fills a column all the same"
+    )
+    return [name for name in left if name not in mostly]
 
 
 def _notes_on_values(table: Any, plan: Plan) -> list[str]:
     """Which columns may become the clusters, or name them."""
     names = [column.name for column in plan.columns if table.num_rows > FEW_VALUES and column.kind != "date"]
-    few = [name for name in names if _has_few_values(table[name])]
+    groups = [column.name for column in plan.columns if column.name.strip().lower() in NAMES_OF_GROUPS]
+    few = [name for name in names if name not in groups and _has_few_values(table[name])]
     notes = []
     if 0 < len(few) < len(plan.columns):  # of which something must be left
         what = f"{counted(len(few), 'column')} with few different values may become the clusters"
         notes.append(f"{what}: {enumerate_names(few)}. --drop leaves a column out")
     notes += [
-        f"column {column.name!r} is used for clustering like any other column. If it holds known groups, add --label "
-        f"{quote(column.name)}"
-        for column in plan.columns
-        if column.name.strip().lower() in NAMES_OF_GROUPS
+        f"column {name!r} is used for clustering like any other column. If it holds known groups, add --label "
+        f"{quote(name)}"
+        for name in groups
     ]
     return notes
 
 
 def _counts(table: Any, name: str) -> bool:
-    """Return whether a column only numbers the rows, by its name and distinct values, or by increasing by one."""
+    """Return whether a column only numbers the rows: by its name and distinct values, or as it counts from 0 or 1."""
     from pyarrow import compute, types
 
     column = table.column(name)
@@ -228,7 +258,7 @@ def _counts(table: Any, name: str) -> bool:
     if name.strip().lower() in NAMES_OF_ROW_NUMBERS:
         return bool(compute.count_distinct(column).as_py() == len(column))
     values = column.to_numpy()
-    return bool(np.all(values[1:] == values[:-1] + 1))
+    return bool(values[0] in (0, 1) and np.all(values[1:] == values[:-1] + 1))  # from 1960, they may be years
 
 
 def _has_few_values(column: Any) -> bool:
@@ -240,29 +270,14 @@ def _has_few_values(column: Any) -> bool:
     return bool(2 <= compute.count_distinct(column).as_py() <= FEW_VALUES)
 
 
-def _explain_text(table: Any, text: list[str]) -> str:
-    """Describe columns of text, and what can be done with them."""
-    drops = " ".join(f"--drop {quote(name)}" for name in text)
-    cells = (next((str(cell) for cell in table[name].to_pylist() if cell is not None), "") for name in text)
-    examples = [f"{name!r} (such as {cell[:20]!r})" for name, cell in zip(text, cells, strict=True)]
-    what = f"{counted(len(text), 'column')} with neither numbers nor categories"
-    return (
-        f"{what}: {_shorten(examples)}. Leave {'it' if len(text) == 1 else 'them'} out with {drops} (or all text with "
-        "--drop-non-numeric), encode a column with --categories, or name one as --id or --label"
-    )
-
-
-def _explain_odd_cells(odd: Mapping[str, tuple[int, str]], options: ReadOptions) -> str:
+def _explain_odd_cells(odd: Mapping[str, tuple[int, list[str]]]) -> str:
     """Describe cells that prevent columns from being numbers or dates, and what can be done with them."""
-    empties = " ".join(f"--empty {quote(cell)}" for cell in dict.fromkeys(cell for _, cell in odd.values()))
-    filled = " --missing mean" if options.missing == "refuse" else ""
-    examples = [f"{name!r} (such as {cell[:20]!r} in row {row})" for name, (row, cell) in odd.items()]
+    examples = [f"{name!r} (such as {cells[0][:20]!r} in row {row})" for name, (row, cells) in odd.items()]
+    different = dict.fromkeys(cell for _, cells in odd.values() for cell in cells)
+    empty = shorten([f"--empty {quote(cell)}" for cell in different], separator=" ")
+    categories, drop = (" ".join(f"{option} {quote(name)}" for name in odd) for option in ("--categories", "--drop"))
     return (
-        f"{counted(len(odd), 'column')} of numbers or dates with other text: {_shorten(examples)}. Correct such cells, "
-        f"or treat them as empty with {empties}{filled}, or leave the column out with --drop, or encode it with "
-        "--categories"
+        f"{counted(len(odd), 'column')} of numbers or dates with other text: {shorten(examples)}. Correct these cells, "
+        f"or add {empty} to treat them as empty, {categories} to treat each value as a category, or {drop} to "
+        f"leave {'it' if len(odd) == 1 else 'them'} out"
     )
-
-
-def _shorten(parts: list[str], most: int = 8) -> str:
-    return ", ".join(parts[:most]) + (f" and {len(parts) - most} more" if len(parts) > most else "")

@@ -28,6 +28,7 @@ QUOTED = re.compile('"[^"]*"')
 PACKED = {".gz": "gzip", ".bz2": "bz2"}
 GZIPPED = b"\x1f\x8b"
 HEAD_BYTES = 1 << 20
+EMPTY = (".", "..", "?")  # cells that SAS, the World Bank and the UCI repository write for a missing value
 BYTES_A_CELL = 32  # in addition to the text, while a csv is read and converted to a matrix; 19 to 29 were measured
 
 
@@ -76,7 +77,7 @@ def _parse(text: OpenText, delimiter: str, source: str, options: ReadOptions) ->
             csv.ParseOptions(delimiter=delimiter),
             csv.ConvertOptions(
                 column_types=dict.fromkeys(names, pyarrow.string()),
-                null_values=[*csv.ConvertOptions().null_values, *options.empty],
+                null_values=[*csv.ConvertOptions().null_values, *EMPTY, *options.empty],
                 strings_can_be_null=True,
             ),
         )
@@ -105,7 +106,7 @@ def _trim(cells: Any, empty: Collection[str]) -> Any:
     trimmed = compute.utf8_trim_whitespace(cells)
     if trimmed.equals(cells):
         return cells
-    return compute.if_else(compute.is_in(trimmed, pyarrow.array(["", *empty], pyarrow.string())), None, trimmed)
+    return compute.if_else(compute.is_in(trimmed, pyarrow.array(["", *EMPTY, *empty], pyarrow.string())), None, trimmed)
 
 
 @dataclass(frozen=True)

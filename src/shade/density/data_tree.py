@@ -15,13 +15,12 @@ from shade.density.spanning_tree import SpanningTree
 
 @dataclass(frozen=True)
 class DataClusters:
-    """Clusters of the data: the cluster of each row, −1 for rows in none, and the total information of all clusters.
+    """Clusters of the data: the cluster of each row, −1 for rows in none.
 
     Of a single cluster also the evidence of the strongest split, and the evidence that it would need.
     """
 
     labels: IntArray
-    information: float
     strongest_split: tuple[float, float] | None = None
 
 

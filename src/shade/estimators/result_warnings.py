@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from shade._base.arrays import IntArray
+from shade._base.arrays import IntArray, SingleArray
 from shade._base.errors import ShadeWarning
 from shade.clustering.clustering import Clustering
 from shade.clustering.structure_tree import StructureTree
@@ -154,14 +154,15 @@ def warn_of_misfit(far_away: float, badly_embedded: float) -> None:
             return
 
 
-def warn_of_lonely_rows(lonely: IntArray, names: Sequence[str]) -> None:
-    """Warn if one row is far from all others in so many columns that clusters may be hidden."""
+def warn_of_lonely_rows(lonely: IntArray, names: Sequence[str], samples: SingleArray | None) -> None:
+    """Warn if one row is far from all others in so many columns that clusters may be hidden; name it if possible."""
     if len(lonely) < LONELY_COLUMNS * len(names):
         return
     first = str(names[lonely[0]])
     which = f"{len(lonely)} of {len(names)} columns, such as {first!r}," if len(lonely) > 1 else f"column {first!r}"
+    row = "one row" if samples is None else f"row {np.abs(samples[:, lonely[0]]).argmax()}"
     message = (
-        f"In {which} one row lies so far out that all other rows look alike after standardisation. This may hide "
-        "clusters. Correct or remove such rows."
+        f"In {which} the value of {row} is so far from all others that these look alike after standardisation. This "
+        "may hide clusters. Correct the value, or remove the row."
     )
     warnings.warn(message, ShadeWarning, stacklevel=3)

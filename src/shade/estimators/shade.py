@@ -328,7 +328,7 @@ class SHADE(TreeClusteringMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
             job = self._training_job(len(rows), device, ranks)
             plan, self.training_tree_ = plan_training(rows, memory, device, tree=self.tree, job=job)
             if isinstance(rows, RowSource):
-                validation.check_finite(rows, rows.place)
+                validation.check_finite(rows, rows.place, rows.names)
                 validation.check_whole_numbers(rows)
             chosen = {"training_tree": self.training_tree_, "number_format": job.settings.precision}
             identity = {**self.get_params(), **plan.identity(), **chosen}
@@ -344,8 +344,8 @@ class SHADE(TreeClusteringMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
                 rows, standardize, unit_free=self.density_unit != "data", one_hot=self.standardize == "auto"
             )
             names = getattr(self, "feature_names_in_", [f"x{column}" for column in range(self.n_features_in_)])
-            warn_of_lonely_rows(self.standardizer_.lonely, names)
             samples = self.standardizer_.apply(rows) if plan.window_rows is None else None
+            warn_of_lonely_rows(self.standardizer_.lonely, names, samples)
             data = self._read_data(samples, ranks)
             tree = None if data is None else data.dc_tree
             neighbours = self._find_neighbours(data, rows)
