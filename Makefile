@@ -1,12 +1,13 @@
 # make demo: install and see the first clusters.  make test: install and run the whole suite, a file on each of two cores
 # at a time.  make lint: style, types, layers.
 # make docs: the pages, in docs/_build/html.
+# make release: wheel and sdist in dist, checked, and a fit with the wheel in an empty environment.
 # All paths are relative and every program runs as `python -m`, so a path with a space in it works.
 PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
 
-.PHONY: demo test lint format docs bench clean browser
+.PHONY: demo test lint format docs bench release clean browser
 
 demo: $(VENV)/.plots
 	$(RUN) -m shade demo
@@ -44,6 +45,16 @@ bench: .venv-bench/.bench
 	.venv-bench/bin/python -m pip install --quiet -c constraints.txt -e '.[suite]' -r benchmarks/requirements.txt
 	.venv-bench/bin/python -m pip install --quiet --no-deps clustpy==0.0.3
 	touch $@
+
+# The first line of the last command leaves the checkout, so that nothing of it is imported.
+release: $(VENV)/.dev
+	rm -rf dist
+	$(RUN) -m build --outdir dist .
+	$(RUN) -m twine check --strict dist/*.whl dist/*.tar.gz
+	$(PYTHON) -m venv dist/empty
+	dist/empty/bin/python -m pip install --quiet -c constraints.txt "$$(ls dist/*.whl)[report,io]"
+	cd dist/empty && bin/python -m shade demo --table customers.csv && \
+	  bin/python -m shade fit customers.csv --missing mean --id customer -o result
 
 clean:
 	rm -rf $(VENV) .venv-bench build dist docs/_build docs/api docs/gallery shade-demo .coverage* .numba_cache .pytest_cache .mypy_cache .ruff_cache .hypothesis

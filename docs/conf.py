@@ -49,6 +49,7 @@ extensions = [
     "command_line",
     "paper_settings",
     "public_names",
+    "stored_runs",
 ]
 exclude_patterns = ["_build", "recipes"]
 templates_path = ["_templates"]

@@ -228,7 +228,7 @@ def test_info_tells_what_a_file_holds(fitted: Path, tmp_path: Path) -> None:
     assert described["parameters"]["epochs"] == 3
     assert (described["networks"], described["epochs"]) == (1, 3)
     model = shade.load(fitted)
-    assert described["clusters_found_in"] == ("data" if model.clustering_.shown.decides else "points")
+    assert described["clusters_found_in"] == ("data" if model.clustering_.shown.decides else "embedding")
     assert described["settled"] is model.settled_
     assert described["bytes"] == (fitted / "model.shade").stat().st_size
     text = run("info", fitted / "model.shade").stdout

@@ -67,6 +67,16 @@ def test_without_data_the_report_holds_no_names_or_pictures(tmp_path: Path) -> N
     assert "secret-7" not in pages["hidden"] and '"thumbnails":null' in pages["hidden"]
 
 
+def test_without_data_the_report_holds_no_values(tmp_path: Path, rows: np.ndarray) -> None:
+    table = write_csv(tmp_path / "rows.csv", rows, [f"secret-{row}" for row in range(len(rows))])
+    for name, options in {"shown": [], "hidden": ["--no-data"]}.items():
+        said = run("fit", table, "--drop", "id", "-o", tmp_path / name, *QUICK, *options).stderr
+        assert ("report.html shows the values of the rows to whoever has it; --no-data" in said) == (name == "shown")
+        page = (tmp_path / name / "report.html").read_text(encoding="utf-8")
+        assert ("secret-7" in page) == (name == "shown")
+        assert ('"columns":[]' in page) == (name == "hidden")
+
+
 def test_a_model_may_be_saved_without_its_decoder(rows: np.ndarray, tmp_path: Path) -> None:
     images = np.random.default_rng(0).random((40, 6, 6))
     quick = {"epochs": 1, "embedding_size": 2, "n_networks": 2, "random_state": 0}

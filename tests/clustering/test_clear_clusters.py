@@ -29,6 +29,15 @@ def test_clusters_far_apart_are_clear(deviation: float, expected: bool) -> None:
     assert is_clear(blobs(deviation, 8)) == expected
 
 
+@pytest.mark.parametrize(("n_loose", "expected"), [(0, True), (1, False), (2, False)])
+def test_each_cluster_has_to_be_clear(n_loose: int, expected: bool) -> None:
+    first_loose = 300 - 60 * n_loose
+    X = np.vstack([blobs(0.01, 8)[:first_loose], blobs(2.5, 8)[first_loose:]])
+    rule = ClusterRule(background_noise=False)  # else the loose rows are a background
+    tree = DataTree.from_spanning_tree(X, minimum_spanning_tree(X))
+    assert (read_data(tree, rule)[1] is not None) == expected
+
+
 @pytest.mark.parametrize("factor", [1e-3, 1.0, 1e4])
 def test_the_unit_does_not_matter(factor: float) -> None:
     assert [is_clear(np.float32(factor) * blobs(deviation, 8)) for deviation in (0.8, 2.5)] == [True, False]

@@ -5,13 +5,16 @@ import pickle
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from sklearn.datasets import make_blobs
+from sklearn.cluster import HDBSCAN
+from sklearn.datasets import load_digits, load_iris, load_wine, make_blobs
 from sklearn.metrics import adjusted_rand_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -35,6 +38,16 @@ def test_blobs_are_found(selection: str, columns: int) -> None:
     assert adjusted_rand_score(y, model.assign_noise()) == 1.0
     assert np.array_equal(model.predict(X), model.labels_)
     assert np.array_equal(model.fit_predict(X), model.labels_)
+
+
+@pytest.mark.parametrize("load", [load_iris, load_wine, load_digits])
+def test_the_settings_for_people_of_hdbscan_give_its_clusters(load: Callable[[], Any]) -> None:
+    X = load().data
+    expected = HDBSCAN(min_cluster_size=5, min_samples=5, copy=True).fit_predict(X)
+    settings = {"selection": "branches", "between_noise": True, "background_noise": False, "min_cluster_size": 5}
+    found = DCTreeClustering(**settings).fit_predict(X)
+    assert found.max() == expected.max()
+    assert adjusted_rand_score(expected, found) > 0.98
 
 
 def test_rows_between_clusters_are_members_unless_they_shall_be_noise(tmp_path: Path) -> None:

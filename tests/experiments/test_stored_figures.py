@@ -1,8 +1,10 @@
 """Figures that pages quote are those of the stored runs."""
 
+import importlib.util
 import re
 from itertools import dropwhile, takewhile
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -40,6 +42,32 @@ def rows_below(page: str, heading: str) -> list[list[str]]:
 def scores(runs: list[Run], dataset: str, method: str) -> list[float]:
     found = [run.ari_1nn for run in runs if (run.dataset, run.method) == (dataset, method)]
     return [100.0 * score for score in found if score is not None]
+
+
+@pytest.fixture(scope="module")
+def tables() -> ModuleType:
+    """What the documentation makes tables of stored runs with."""
+    spec = importlib.util.spec_from_file_location("stored_tables", ROOT / "docs" / "_extensions" / "stored_tables.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_comparison_is_that_of_the_runs(runs: list[Run], tables: ModuleType) -> None:
+    datasets, rows = tables.compare_methods(runs)
+    assert len(datasets) == 8
+    found = {cells[0]: [float(cell) for cell in cells[1:]] for cells in rows}
+    for title, method in {"shade": "default", "HDBSCAN": "HDBSCAN", "DEC, told the number of clusters": "DEC"}.items():
+        means = [float(np.mean(scores(runs, dataset, method))) for dataset in datasets]
+        assert found[title] == pytest.approx([np.mean(means), *means], abs=0.051)
+    assert [row[0] for row in found.values()] == sorted((row[0] for row in found.values()), reverse=True)
+
+
+def test_the_last_row_of_a_table_is_read(tables: ModuleType) -> None:
+    found = dict(tables.last_row((ROOT / "benchmarks" / "results" / "packaged.md").read_text(encoding="utf-8")))
+    assert found.pop("dataset") == "mean of 40"
+    assert found.keys() >= {"shade", "Leiden", "HDBSCAN"} and all(0 < float(value) < 100 for value in found.values())
 
 
 def test_readme(runs: list[Run]) -> None:

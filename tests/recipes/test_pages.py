@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import typer
 
@@ -29,11 +30,14 @@ def commands(page: Path) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if code_blocks(page)], ids=lambda page: page.stem)
-def test_the_code_of_a_page_runs(page: Path) -> None:
+def test_the_code_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from shade import SHADE
 
+    monkeypatch.chdir(tmp_path)  # where files are written
+
     X = np.random.default_rng(0).normal(np.repeat([[0.0], [9.0]], 60, axis=0), 0.5, (120, 6))
-    scope: dict[str, Any] = {"X": X, "X_new": X[:3], "model": SHADE(epochs=2, random_state=0).fit(X)}
+    model = SHADE(epochs=2, random_state=0).fit(X)
+    scope: dict[str, Any] = {"X": X, "X_new": X[:3], "model": model, "frame": pd.DataFrame(X)}
     for block in code_blocks(page):
         exec(compile(block, page.name, "exec"), scope)
 

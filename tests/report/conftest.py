@@ -1,7 +1,10 @@
 """Small fitted models, and a real browser."""
 
 import shutil
+from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,6 +13,14 @@ import pytest
 from shade import SHADE, DCTreeClustering
 
 HOSTILE = "<img src=x onerror=\"document.title='run'\"></script><script>document.title='run'</script>"
+
+
+DESKTOP = {"width": 1280, "height": 800}
+SHORTHAND = """
+window.model = name => Bokeh.documents.map(document => document.get_model_by_name(name)).find(Boolean);
+window.view = name => Bokeh.index.find_one(model(name));
+null
+"""
 
 
 @dataclass(frozen=True)
@@ -82,3 +93,50 @@ def browser() -> Any:
         started = running.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
         yield started
         started.close()
+
+
+@pytest.fixture
+def open_page(browser) -> Iterator:
+    """Open a file; at the end nothing may have gone wrong and nobody may have been asked."""
+    seen = SimpleNamespace(errors=[], requests=[])
+    contexts = []
+
+    def open_file(path: Path, size=DESKTOP, **options):
+        context = browser.new_context(viewport=size, accept_downloads=True, **options)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: seen.errors.append(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: seen.errors.append(str(error)))
+
+        def watch(route):
+            if route.request.url.startswith("file:"):
+                route.continue_()
+            else:
+                seen.requests.append(route.request.url)
+                route.abort()
+
+        page.route("**/*", watch)
+        page.goto(path.as_uri())
+        page.wait_for_selector("html[data-ready=yes]", timeout=60_000)
+        wait_until(page, "document.getElementById('scatter').width > 100")
+        page.evaluate(SHORTHAND)
+        return page
+
+    yield open_file
+    for context in contexts:
+        context.close()
+    assert seen.errors == []
+    assert seen.requests == []
+
+
+def wait_until(page, condition: str, most: int = 200) -> None:
+    """Ask again and again; the page's own policy forbids it to evaluate text, as Playwright's waiting would."""
+    for _ in range(most):
+        if page.evaluate(condition):
+            return
+        page.wait_for_timeout(50)
+    pytest.fail(f"{condition} did not come true")
+
+
+def settle(page) -> None:
+    wait_until(page, "document.getElementById('main').getAttribute('aria-busy') === 'false'")

@@ -2,10 +2,8 @@
 
 import base64
 import csv
-from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,68 +12,15 @@ from sklearn.metrics import adjusted_rand_score
 
 from shade import DCTreeClustering
 from shade.report import write_report
-from tests.report.conftest import Samples
+from tests.report.conftest import DESKTOP, Samples, settle, wait_until
 
-DESKTOP, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
-
-SHORTHAND = """
-window.model = name => Bokeh.documents.map(document => document.get_model_by_name(name)).find(Boolean);
-window.view = name => Bokeh.index.find_one(model(name));
-null
-"""
+PHONE = {"width": 390, "height": 844}
 
 
 @pytest.fixture(scope="module")
 def table_file(tmp_path_factory, table_model, table_samples) -> Path:
     folder = tmp_path_factory.mktemp("a folder with spaces")
     return write_report(table_model, folder / "report.html", samples=table_samples, title="Five groups")
-
-
-@pytest.fixture
-def open_page(browser) -> Iterator:
-    """Open a file; at the end nothing may have gone wrong and nobody may have been asked."""
-    seen = SimpleNamespace(errors=[], requests=[])
-    contexts = []
-
-    def open_file(path: Path, size=DESKTOP, **options):
-        context = browser.new_context(viewport=size, accept_downloads=True, **options)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("console", lambda message: seen.errors.append(message.text) if message.type == "error" else None)
-        page.on("pageerror", lambda error: seen.errors.append(str(error)))
-
-        def watch(route):
-            if route.request.url.startswith("file:"):
-                route.continue_()
-            else:
-                seen.requests.append(route.request.url)
-                route.abort()
-
-        page.route("**/*", watch)
-        page.goto(path.as_uri())
-        page.wait_for_selector("html[data-ready=yes]", timeout=60_000)
-        wait_until(page, "document.getElementById('scatter').width > 100")
-        page.evaluate(SHORTHAND)
-        return page
-
-    yield open_file
-    for context in contexts:
-        context.close()
-    assert seen.errors == []
-    assert seen.requests == []
-
-
-def wait_until(page, condition: str, most: int = 200) -> None:
-    """Ask again and again; the page's own policy forbids it to evaluate text, as Playwright's waiting would."""
-    for _ in range(most):
-        if page.evaluate(condition):
-            return
-        page.wait_for_timeout(50)
-    pytest.fail(f"{condition} did not come true")
-
-
-def settle(page) -> None:
-    wait_until(page, "document.getElementById('main').getAttribute('aria-busy') === 'false'")
 
 
 def pixels_of(page) -> np.ndarray:
@@ -178,7 +123,7 @@ def test_dragging_in_a_picture_selects_in_the_others(open_page, table_file, tabl
     order = table_model.structure_tree_.order
     positions = np.flatnonzero(page.evaluate("Array.from(model('bars').data.alpha)") > np.float64(0.9))
     assert sorted(map(int, lit_labels(page))) == sorted(set(table_model.labels_[order[positions]].tolist()))
-    assert page.locator("#chosen-rows li").count() == 60
+    assert page.locator("#chosen-body tr").count() == 60
 
 
 def test_clicking_the_tree_and_the_reachability_selects_a_cluster(open_page, table_file, table_model):

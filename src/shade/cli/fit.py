@@ -57,7 +57,7 @@ def fit(
         bool, typer.Option("--with-data", help="Add the columns of the data, and its labels, to labels.csv.")
     ] = False,
     no_data: Annotated[
-        bool, typer.Option("--no-data", help="Leave pictures, ids, labels and features of rows out of the report.")
+        bool, typer.Option("--no-data", help="Leave values, pictures, ids and labels of rows out of the report.")
     ] = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -108,8 +108,8 @@ def fit(
             write_results(model, folder, labels, summary, shown, messages, None if no_data else again)
     checkpoint.unlink(missing_ok=True)
     show_results(summary, output, as_json=as_json)
-    if not no_data and (samples.kind != "table" or options["id"] is not None):
-        what = "ids" if samples.kind == "table" else "names and small pictures"
+    if not no_data:
+        what = "values" if samples.kind == "table" else "names and small pictures"
         messages.say(f"note: report.html shows the {what} of the rows to whoever has it; --no-data leaves them out")
     for note in noted:
         messages.say(f"note: {note}")

@@ -120,7 +120,11 @@ def read_h5ad(path: Path, options: ReadOptions) -> Samples:
     ids = np.asarray(cells.obs_names if id is None else cells.obs[id]).astype(str)
     labels = None if label is None else np.asarray(cells.obs[label]).astype(str)
     features = None if names is None else tuple(names)
-    return Samples(matrix, "table", str(path), ids, features, labels, tuple(notes))
+    known = {
+        str(name): values.to_numpy() if values.dtype.kind in "fiu" else values.astype(object).map(str).to_numpy(object)
+        for name, values in cells.obs.items() if name not in (label, id)
+    }  # fmt: skip
+    return Samples(matrix, "table", str(path), ids, features, labels, tuple(notes), cells=known)
 
 
 def _open_store(path: Path, options: ReadOptions | None) -> tuple[Any, dict[str, AnyArray]]:

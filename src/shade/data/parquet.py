@@ -16,7 +16,7 @@ from shade._base.memory import check_room
 from shade.data.encoding import Column, TableEncoding, is_numeric
 from shade.data.row_sources import RowSource, Stamps
 from shade.data.samples import ReadOptions, Samples, enumerate_names
-from shade.data.tables import RawTable, samples_of_table, values_of
+from shade.data.tables import RawTable, cells_of, samples_of_table, values_of
 
 HEAD_ROWS = 10_000
 BYTES_A_CELL = 48  # of a table that is read as a whole, and of its matrix
@@ -29,8 +29,8 @@ def read_parquet(path: Path, options: ReadOptions) -> Samples:
     """
     source = ParquetFiles(path)
     if options.memory is None and not options.drop_non_numeric and source.has_text(options):
-        cells = len(source.all_names) * source.n_rows
-        check_room(BYTES_A_CELL * cells, None, f"Reading {path}", "Leave out text with --drop-non-numeric.")
+        size = BYTES_A_CELL * len(source.all_names) * source.n_rows
+        check_room(size, None, f"Reading {path}", "Leave out text with --drop-non-numeric.")
         return samples_of_table(RawTable(source.read_columns(source.all_names)), str(path), options)
     head = samples_of_table(RawTable(source.head(HEAD_ROWS)), str(path), options)
     encoded = [] if head.encoding is None else [found.name for found in head.encoding.columns if found.kind != "number"]
@@ -44,7 +44,9 @@ def read_parquet(path: Path, options: ReadOptions) -> Samples:
     table = source.read_columns(named) if named else None
     ids = np.arange(len(rows)) if options.id is None else values_of(table, options.id)
     labels = None if options.label is None else values_of(table, options.label)
-    return replace(head, rows=rows, ids=ids, labels=labels)
+    others = [name for name in source.all_names if name not in {*(head.feature_names or ()), *named}]
+    cells, notes = cells_of(source.read_columns(others), ()) if options.memory is None and others else ({}, [])
+    return replace(head, rows=rows, ids=ids, labels=labels, cells=cells, notes=(*head.notes, *notes))
 
 
 def open_parquet(path: Path) -> RowSource:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,6 +44,9 @@ class Samples:
         How table columns were encoded and missing values filled. A model reads other tables in the same way.
     filled : ndarray of bool of shape (n_samples,), optional
         Which rows had missing values, if any were filled.
+    cells : mapping of str to ndarray
+        Columns as they were read, for people to look at: those that are not in `rows` as they were. Text has None, and
+        numbers have NaN, for an empty cell.
     """
 
     rows: Any
@@ -55,6 +58,7 @@ class Samples:
     notes: tuple[str, ...] = ()
     encoding: TableEncoding | None = None
     filled: BoolArray | None = None
+    cells: Mapping[str, AnyArray] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -84,7 +88,8 @@ class Samples:
     def keep_rows(self, kept: BoolArray) -> Samples:
         """Return only some of the rows."""
         labels = None if self.labels is None else self.labels[kept]
-        return replace(self, rows=self.rows[kept], ids=self.ids[kept], labels=labels)
+        cells = {name: values[kept] for name, values in self.cells.items()}
+        return replace(self, rows=self.rows[kept], ids=self.ids[kept], labels=labels, cells=cells)
 
     def with_note(self, note: str) -> Samples:
         """Return the samples with one more note."""

@@ -17,6 +17,7 @@ from shade.data.numerals import HEAD, PLAIN, read_numbers
 from shade.data.samples import FILLS, ReadOptions, Samples, counted, enumerate_names, shorten
 
 NAMES_OF_ROW_NUMBERS = {"", "id", "index", "rownames", "unnamed: 0"}
+MOST_CELLS = 1 << 26  # bytes
 NAMES_OF_GROUPS = {"class", "cluster", "label", "target", "truth"}
 
 
@@ -82,8 +83,12 @@ def samples_of_table(raw: RawTable, source: str, options: ReadOptions) -> Sample
     rows, encoded = encoding.encode(table, source)
     ids, labels = (None if name is None else values_of(table, name) for name in (options.id, options.label))
     ids = np.arange(len(rows)) if ids is None else ids
+    whole = [
+        column.name for column in encoding.columns if column.kind == "number" and not table[column.name].null_count
+    ]
+    cells, left_out = cells_of(table, {options.label, options.id, *whole})
     samples = Samples(
-        rows, "table", source, ids, encoding.feature_names, labels, (*told, *encoded), encoding=encoding
+        rows, "table", source, ids, encoding.feature_names, labels, (*told, *encoded, *left_out), encoding, cells=cells
     )  # fmt: skip
     if problems:
         missing = describe_missing(samples, options) if options.missing == "refuse" and encoding.columns else ""
@@ -153,6 +158,30 @@ def values_of(table: Any, name: str) -> AnyArray:
     if is_numeric(column.type) and column.null_count == 0:
         return np.asarray(column.to_numpy())
     return np.array(["" if value is None else str(value) for value in column.to_pylist()])
+
+
+def cells_of(table: Any, others: Collection[str | None]) -> tuple[dict[str, AnyArray], list[str]]:
+    """Return all columns but some as they were read, within `MOST_CELLS` bytes; and a note on what is left out."""
+    names = [name for name in table.column_names if name not in others]
+    sizes = np.cumsum([table[name].nbytes for name in names])
+    kept = [name for name, size in zip(names, sizes.tolist(), strict=True) if size <= MOST_CELLS]
+    left = names[len(kept) :]
+    notes = [f"did not keep the text of {enumerate_names(left)} for the report: it is too long"] if left else []
+    return {name: _cells_of_column(table[name]) for name in kept}, notes
+
+
+def _cells_of_column(column: Any) -> AnyArray:
+    """Return numbers with NaN for empty cells, or text with None. Equal texts are stored once."""
+    from pyarrow import ArrowNotImplementedError
+
+    if is_numeric(column.type):
+        return np.asarray(column.to_numpy())
+    try:
+        encoded = column.combine_chunks().dictionary_encode()
+    except ArrowNotImplementedError:  # lists and the like
+        return np.array([None if value is None else str(value) for value in column.to_pylist()], object)
+    texts = np.array([*map(str, encoded.dictionary.to_pylist()), None], object)
+    return np.asarray(texts[encoded.indices.fill_null(len(texts) - 1).to_numpy()])
 
 
 def _encoding_of_model(options: ReadOptions) -> TableEncoding | None:

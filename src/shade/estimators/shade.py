@@ -128,7 +128,7 @@ class SHADE(TreeClusteringMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         Number of threads for the trees, and of networks that train side by side on a CPU; all cores if None. The result
         does not depend on it.
     verbose : int, default=0
-        0 silent, 1 a progress bar on a terminal and about ten lines elsewhere, 2 a line an epoch.
+        0 silent, 1 a progress bar on a terminal or in a notebook and about ten lines elsewhere, 2 a line an epoch.
 
     Other Parameters
     ----------------

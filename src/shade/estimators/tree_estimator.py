@@ -38,6 +38,7 @@ from shade.clustering.structure_tree import SELECTIONS, StructureTree
 from shade.density.data_tree import DataTree
 from shade.density.dc_tree import DCTree
 from shade.density.grouped_tree import TreeOfRows, tree_of_rows
+from shade.estimators.inspection import InspectionMixin
 from shade.estimators.result_warnings import warn_of_result
 from shade.layout import PointMap, map_points
 from shade.metrics.explanation import Explanation, explain_labels
@@ -55,7 +56,7 @@ CLUSTERING_RULES: dict[str, Rule] = {
 }
 
 
-class TreeClusteringMixin:
+class TreeClusteringMixin(InspectionMixin):
     """Attributes and methods of an estimator that has a `Clustering`.
 
     The estimator calls `set_clustering` in its `fit`. Its method `_points_of(X)` returns the points of new rows.
@@ -208,7 +209,7 @@ class TreeClusteringMixin:
         ----------
         X : array-like of shape (n_samples, n_features)
             The rows that were clustered, in the same order. Other columns than those clustered are possible: they may
-            describe the clusters.
+            describe the clusters. Or a text for each row, such as a column of a DataFrame: then the features are words.
         top : int, default=5
             Number of features per cluster.
 

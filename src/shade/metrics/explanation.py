@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from shade._base.validation import Whole, check_finite, check_numeric, check_par
 
 # Columns are ranked in blocks of so many entries, so that memory never holds the ranks of all columns.
 BLOCK = 1 << 20
+MOST_WORDS = 20_000
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,20 @@ class Explanation:
             for cluster, features in enumerate(self.features)
         )
         return printable("\n".join(lines))
+
+    def _repr_html_(self) -> str:
+        """Return a table for a notebook: a row for each cluster, and its features."""
+        rows = "".join(
+            f"<tr><th>{cluster}</th>"
+            + "".join(
+                f"<td><bdi>{escape(printable(self._describe(cluster, place)))}</bdi></td>"
+                for place in range(len(features))
+            )
+            + "</tr>"
+            for cluster, features in enumerate(self.features)
+        )
+        heads = "".join(f"<th>{place + 1}</th>" for place in range(self.features.shape[1]))
+        return f"<table><thead><tr><th>cluster</th>{heads}</tr></thead><tbody>{rows}</tbody></table>"
 
     def _describe(self, cluster: int, place: int) -> str:
         feature = self.features[cluster, place]
@@ -121,16 +137,82 @@ def explain_groups(
     return Explanation(names, effects, order, inside, outside)
 
 
+def explain_texts(texts: Sequence[str], groups: Sequence[IntArray], *, top: int = 5) -> Explanation:
+    """Find the words that are in more texts of a group than in other texts.
+
+    The effect of a word is the fraction of texts inside that contain it minus that of texts outside: Cliff's delta of a
+    feature that is 1 where the word is. Common words are in both, so no list of them is needed. Words must be in at
+    least two texts; of more than 20,000 words, the most frequent are compared.
+
+    Parameters
+    ----------
+    texts : sequence of str
+    groups : sequence of ndarray
+        Rows of each group; groups may overlap.
+    top : int, default=5
+        Number of words per group; less if there are fewer words.
+
+    Returns
+    -------
+    Explanation
+        Its features are words.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shade.metrics.explanation import explain_texts
+    >>> texts = ["the red rose", "a rose in the sun", "the fast car", "a car in the rain"]
+    >>> print(explain_texts(texts, [np.array([0, 1]), np.array([2, 3])], top=1))
+    cluster 0: rose +1.00 (1, others 0)
+    cluster 1: car +1.00 (1, others 0)
+    """
+    from scipy.sparse import csr_array
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    check_parameter("top", top, Whole(1), "explain")
+    counter = CountVectorizer(binary=True, min_df=2, max_features=MOST_WORDS, dtype=np.float32)
+    try:
+        found = counter.fit_transform(texts)
+    except ValueError:  # no word is in two texts
+        empty = np.empty((len(groups), 0))
+        return Explanation((), empty, empty.astype(np.int64), empty, empty)
+    sizes = np.array([[len(group)] for group in groups], np.float64)
+    starts = np.append(0, np.cumsum(sizes[:, 0], dtype=np.int64))
+    rows = np.concatenate([*groups, np.empty(0, np.int64)]).astype(np.int64)
+    member = csr_array((np.ones(len(rows), np.float32), rows, starts), shape=(len(groups), len(texts)))
+    own = (member @ found).toarray().astype(np.float64)
+    inside = own / np.maximum(sizes, 1)
+    outside = (np.asarray(found.sum(axis=0), np.float64).reshape(1, -1) - own) / np.maximum(len(texts) - sizes, 1)
+    effects = np.where(sizes < len(texts), inside - outside, 0.0)
+    order = np.argsort(-effects.round(9), axis=1, kind="stable")[:, :top]
+    return Explanation(
+        tuple(counter.get_feature_names_out().tolist()), effects, order,
+        np.take_along_axis(inside, order, axis=1), np.take_along_axis(outside, order, axis=1),
+    )  # fmt: skip
+
+
 def explain_labels(
     X: object, labels: IntArray, *, top: int = 5, feature_names: Sequence[str] | None = None
 ) -> Explanation:
-    """Find the features that separate each cluster from all other rows, noise included."""
+    """Find the features, or the words of texts, that separate each cluster from all other rows, noise included."""
     n_rows = len(X) if hasattr(X, "__len__") else 0
     if n_rows != len(labels):
         raise ValueError(f"X has {n_rows} rows, but {len(labels)} were clustered. Give these rows in the same order.")
     clusters = range(int(labels.max(initial=-1)) + 1)
     groups = [np.flatnonzero(labels == cluster) for cluster in clusters]
+    if (texts := _as_texts(X)) is not None:
+        return explain_texts(texts, groups, top=top)
     return explain_groups(X, groups, top=top, feature_names=feature_names)
+
+
+def _as_texts(X: object) -> list[str] | None:
+    """Return one text per row, or None if rows are something else. An empty cell is an empty text."""
+    rows = X if isinstance(X, list | tuple) else np.asarray(to_numpy(X))
+    if isinstance(rows, np.ndarray) and (rows.ndim != 1 or rows.dtype.kind not in "OUT"):
+        return None
+    if not any(isinstance(row, str) for row in rows):
+        return None
+    return [row if isinstance(row, str) else "" for row in rows]
 
 
 def _as_table(X: object) -> AnyArray:

@@ -27,7 +27,7 @@ def describe_model(contents: ModelContents) -> dict[str, Any]:
         "weights": contents.n_weights,
         "clusters": len(contents.arrays["clustering.limit"]),
         "noise": float(np.mean(labels < 0)),
-        "clusters_found_in": "data" if description["of_data"] else "points",
+        "clusters_found_in": "data" if description["of_data"] else "embedding" if history else "points",
         "settled": description["settled"],
         "cluster_sizes": np.bincount(labels[labels >= 0]).tolist(),
         "networks": len({record.get("network", 0) for record in history}),

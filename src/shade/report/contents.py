@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import platform
 import re
 from collections.abc import Sequence
@@ -17,13 +16,17 @@ from shade._base.arrays import AnyArray, FloatArray, IntArray
 from shade._base.extras import installed_versions
 from shade.clustering.clustering import Clustering, finish
 from shade.clustering.joining import join_clusters
+from shade.clustering.layers import find_layers
 from shade.clustering.number_scores import score_numbers
+from shade.clustering.reliability import Reliability
 from shade.clustering.selection import FlatClustering, select_each_number
 from shade.clustering.structure_tree import StructureTree
 from shade.data.samples import counted
 from shade.estimators.result_warnings import explain_few_clusters, explain_noise, next_splits
-from shade.metrics.explanation import explain_groups
+from shade.metrics.explanation import Explanation, explain_groups
 from shade.plots.palette import DARK_NOISE_COLOUR, NOISE_COLOUR, cluster_colours
+from shade.report.columns import describe_words, free_text, pack_columns, pick_columns
+from shade.report.packing import pack
 from shade.report.samples import KnownSamples
 from shade.report.thumbnails import make_sheet
 from shade.report.views import View
@@ -87,9 +90,8 @@ class ClusterTable:
 
     def add_joined(self, parts: Sequence[int], found: FlatClustering, joined: FlatClustering) -> dict[str, Any]:
         """Add a clustering whose clusters consist of found ones. Return its clusters and the new labels of those."""
-        labels, inside = np.empty(found.n_clusters, np.int64), found.labels >= 0
-        labels[found.labels[inside]] = joined.labels[inside]
-        if not np.array_equal(np.append(labels, -1)[found.labels], joined.labels):
+        labels = _labels_of_parts(found, joined)
+        if labels is None:
             raise ValueError(ALTERED)
         numbers = []
         for label in range(joined.n_clusters):
@@ -132,7 +134,7 @@ class ClusterTable:
         places = np.linspace(0, len(rows) - 1, min(len(rows), MOST_EXEMPLARS)).round().astype(np.int64)
         return [int(row) for row in ordered[places]]
 
-    def explain(self, table: AnyArray, names: Sequence[str] | None) -> None:
+    def explain(self, table: AnyArray, names: Sequence[str] | None) -> Explanation:
         """Add to each cluster the features that separate it from the others."""
         explained = explain_groups(table, self.rows, top=TOP_FEATURES, feature_names=names)
         for place, record in enumerate(self.records):
@@ -147,6 +149,7 @@ class ClusterTable:
                 for rank, feature in enumerate(explained.features[place])
                 if abs(explained.effects[place, feature]) > 0.01
             ]
+        return explained
 
 
 def gather_contents(model: TreeClusteringMixin, samples: KnownSamples, views: Sequence[View]) -> dict[str, Any]:
@@ -166,14 +169,27 @@ def gather_contents(model: TreeClusteringMixin, samples: KnownSamples, views: Se
     else:
         as_fitted = _add(fitted, fitted.flat, clusters)
     numbers, fitted_number = _add_numbers(model, free, found["clusters"], clusters, most)
+    layers = _add_layers(fitted, free, found["clusters"], clusters)
     table = samples.table
     if table is None and samples.images is None and not hasattr(model, "embedding_"):
         table = model.points_
+    effects: dict[str, FloatArray] = {}
     if table is not None:
         known = samples.feature_names
-        clusters.explain(table, getattr(model, "feature_names_in_", None) if known is None else known)
+        told = clusters.explain(table, getattr(model, "feature_names_in_", None) if known is None else known)
+        effects = dict(zip(told.feature_names, np.abs(told.effects[as_fitted["clusters"]]).T, strict=True))
+    if (text := free_text(samples.columns)) is not None:
+        words = describe_words(samples.columns[text].tolist(), clusters.rows, TOP_FEATURES)
+        for record, found_words in zip(clusters.records, words, strict=True):
+            record["words"] = found_words
     order = tree.order
+    columns, left_out = pack_columns(samples.columns, order, effects)
     return {
+        "columns": columns,
+        "picked": pick_columns([column["name"] for column in columns], effects),
+        "leftOut": left_out,
+        "layers": layers,
+        "reliability": describe_reliability(model.reliability()),
         "points": {
             "row": pack(order, np.int32),
             "reachability": pack(_finite(model.dc_tree_.reachability), np.float32),
@@ -197,6 +213,16 @@ def gather_contents(model: TreeClusteringMixin, samples: KnownSamples, views: Se
         "noise": {"light": _hex([NOISE_COLOUR])[0], "dark": _hex([DARK_NOISE_COLOUR])[0]},
         "thumbnails": None if samples.images is None else _thumbnails(samples.images, clusters, tree.order),
     }
+
+
+def describe_reliability(found: Reliability) -> list[dict[str, float | None]]:
+    """Return the figures of each cluster, rounded; None where there is none."""
+    names = ("evidence", "limit", "stability", "separation")
+    figures = np.column_stack([getattr(found, name) for name in names]).round(3)
+    return [
+        {name: value if np.isfinite(value) else None for name, value in zip(names, row, strict=True)}
+        for row in figures.tolist()
+    ]
 
 
 def describe_run(model: Any, samples: KnownSamples, command: str | None = None) -> dict[str, Any]:
@@ -256,11 +282,6 @@ def format_seconds(seconds: float) -> str:
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
 
 
-def pack(values: AnyArray, dtype: Any) -> str:
-    """Return an array as base64 of little-endian numbers."""
-    return base64.b64encode(np.ascontiguousarray(values, np.dtype(dtype).newbyteorder("<")).tobytes()).decode()
-
-
 def _pack_places(places: FloatArray) -> dict[str, str]:
     return {"x": pack(places[:, 0], np.float32), "y": pack(places[:, 1], np.float32)}
 
@@ -313,6 +334,29 @@ def _add_numbers(
         if taken > MOST_OUTSIDE and number >= model.n_clusters_:
             break
     return numbers, fitted
+
+
+def _add_layers(
+    fitted: Clustering, free: Clustering, parts: Sequence[int], clusters: ClusterTable
+) -> list[dict[str, Any] | None]:
+    """Return the layers of a model, the coarsest first; None is the clustering of the fit."""
+    layers = find_layers(fitted)
+    added: list[dict[str, Any] | None] = []
+    for layer, flat in enumerate(layers.clusterings):
+        if layer == layers.chosen:
+            added.append(None)
+        elif _labels_of_parts(free.parts, flat) is not None:
+            added.append(clusters.add_joined(parts, free.parts, flat))
+        else:
+            added.append(clusters.add(flat, scattered=fitted.known is not None or layer < layers.chosen))
+    return added
+
+
+def _labels_of_parts(found: FlatClustering, joined: FlatClustering) -> IntArray | None:
+    """Return the label that each found cluster has in another clustering; None if it does not consist of them."""
+    labels, inside = np.empty(found.n_clusters, np.int64), found.labels >= 0
+    labels[found.labels[inside]] = joined.labels[inside]
+    return labels if np.array_equal(np.append(labels, -1)[found.labels], joined.labels) else None
 
 
 def _finite(reachability: FloatArray) -> FloatArray:

@@ -1,8 +1,6 @@
 // The page around the pictures: table, slider, selection, hover, download, themes.
 
-const MOST_LISTED = 60;
 const pointer = { x: 0, y: 0, pressed: false };
-const farthestOutside = mostOutlying(12);
 const placeOfExemplar = new Map(data.thumbnails ? data.thumbnails.exemplars.rows.map((row, place) => [row, place]) : []);
 const element = (id) => document.getElementById(id);
 const count = (value) => value.toLocaleString("en");
@@ -14,11 +12,23 @@ const nextTask = () => new Promise((resolve) => setTimeout(resolve, 0));
 let pieces = [];
 let working = false;
 
+// Call a function before the next frame, or soon where no frame is drawn: in a hidden tab, or while a page is printed.
+function beforeFrame(call) {
+  let called = false;
+  const once = () => {
+    if (called) return;
+    called = true;
+    call();
+  };
+  requestAnimationFrame(once);
+  setTimeout(once, 100);
+}
+
 // Work that would be felt if done at once, a piece a frame; newer work takes the place of what is left of older.
 function workInPieces(work) {
   pieces = work;
   element("main").setAttribute("aria-busy", "true");
-  if (!working) requestAnimationFrame(workOnPiece);
+  if (!working) beforeFrame(workOnPiece);
   working = true;
 }
 
@@ -28,7 +38,7 @@ function workOnPiece() {
   } finally { // a piece that fails must not stop those after it
     working = pieces.length > 0;
     element("main").setAttribute("aria-busy", String(working));
-    if (working) requestAnimationFrame(workOnPiece);
+    if (working) beforeFrame(workOnPiece);
   }
 }
 
@@ -82,10 +92,10 @@ function describeFeature({ name, effect, inside, outside }) {
   return chip;
 }
 
-function describeCluster(cluster, common) {
-  const cell = make("td");
+function describeCluster(cluster, title, common) {
+  const cell = make("td", {}, ...(title ? [make("bdi", { class: "given" }, title)] : []));
   const pictures = data.thumbnails ? cluster.exemplars.map((row) => thumbnailOf(row, 30)) : [];
-  const features = cluster.features.slice(0, 3).map(describeFeature);
+  const features = (cluster.words && cluster.words.length ? cluster.words : cluster.features).slice(0, 3).map(describeFeature);
   if (pictures.length) cell.append(make("div", { class: "strip" }, ...pictures));
   else if (features.length) cell.append(make("div", { class: "chips" }, ...features));
   else cell.append(make("span", { class: "small" }, cluster.exemplars.slice(0, 3).map((row) => isolated(nameOf(positionOfRow[row]))).join(", ")));
@@ -96,7 +106,7 @@ function describeCluster(cluster, common) {
 function clusterRow(label, size, description, persistence) {
   const name = label < 0 ? "noise" : String(label);
   const button = make("button", { type: "button", class: "name", "aria-pressed": "false" }, make("span", { class: "swatch", style: { background: colourOf(label) } }), name);
-  button.setAttribute("aria-label", label < 0 ? "Select noise" : `Select cluster ${label}`);
+  button.setAttribute("aria-label", `Select ${tellCluster(label)}`);
   const stays = make("td");
   if (persistence !== null) {
     stays.append(make("span", { class: "meter", "aria-hidden": "true" }, make("i", { style: { width: `${100 * persistence}%` } })), persistence.toFixed(2));
@@ -109,7 +119,7 @@ function clusterRow(label, size, description, persistence) {
 
 function fillTable() {
   const common = truth ? commonTruths() : [];
-  const rows = state.clusters.map((cluster, label) => clusterRow(label, state.sizes[label], describeCluster(cluster, common[label]), state.clusters.length > 1 ? cluster.persistence : null));
+  const rows = state.clusters.map((cluster, label) => clusterRow(label, state.sizes[label], describeCluster(cluster, state.titles[label], common[label]), state.clusters.length > 1 ? cluster.persistence : null));
   const noise = countNoise();
   if (noise) rows.push(clusterRow(-1, noise, make("td", {}, make("span", { class: "small" }, "in no cluster")), null));
   element("cluster-rows").replaceChildren(...rows);
@@ -129,7 +139,7 @@ function choose(test) {
   finishPieces();
   selectWhere(test);
   showSelection();
-  workInPieces([repaintScatter, paintBars, paintTree]);
+  workInPieces([repaintScatter, paintBars, paintTree, ...compareInPieces()]);
 }
 
 function showSelection() {
@@ -143,15 +153,11 @@ function showSelection() {
     row.querySelector("button").setAttribute("aria-pressed", String(whole));
   }
   const some = state.nSelected > 0;
-  element("selected").textContent = some ? `${count(state.nSelected)} of ${count(n)} selected` : "Nothing selected";
-  element("clear").disabled = !some;
-  element("download").textContent = some ? "Download selection (CSV)" : "Download all (CSV)";
-  const listed = some ? selectedPositions(MOST_LISTED) : farthestOutside;
-  element("chosen-rows").replaceChildren(...listed.map(listedRow));
-  element("chosen-title").textContent = some ? "Selection" : "Farthest outside";
-  element("chosen-note").textContent = !some
-    ? "The highest outlier scores. What you select, in a picture or in the table, lights up everywhere and is listed here."
-    : state.nSelected > MOST_LISTED ? `The first ${MOST_LISTED} of ${count(state.nSelected)} points.` : `${count(state.nSelected)} points.`;
+  const searched = element("search").value.trim() !== "";
+  element("selected").textContent = some ? `${count(state.nSelected)} of ${count(n)} selected` : searched ? "Nothing found" : "Nothing selected";
+  element("clear").disabled = !some && !searched;
+  element("download").title = some ? "Write the selected rows to a file" : "Write all rows to a file";
+  showDetails();
 }
 
 // A path may go on in the next line after a slash.
@@ -159,23 +165,15 @@ function breakable(name) {
   return name.split(/(?<=\/)/).flatMap((part) => [part, make("wbr")]);
 }
 
-function listedRow(position) {
-  const label = state.labels[position];
-  const where = state.nSelected ? (label < 0 ? "noise" : `cluster ${label}`) : `score ${points.outlier[position].toFixed(3)}`;
-  const text = make("span", { class: "text" }, make("b", { dir: "auto" }, ...breakable(nameOf(position))), make("span", { class: "small" }, where));
-  const row = make("li", { title: isolated(nameOf(position)) }, ...[thumbnailOf(points.row[position], 32)].filter(Boolean), text);
-  row.style.setProperty("--row", colourOf(label));
-  return row;
-}
-
 function hover(position) {
   const tooltip = element("tooltip");
   tooltip.hidden = position === undefined;
   if (tooltip.hidden) return;
   const label = state.labels[position];
-  const lines = [label < 0 ? "noise" : `cluster ${label}, probability ${strengthOf(position).toFixed(2)}`];
+  const lines = [label < 0 ? "noise" : `${tellCluster(label)}, probability ${strengthOf(position).toFixed(2)}`];
   if (truth) lines.push(["given label ", make("bdi", {}, truth.names[truth.codes[position]])]);
   if (label < 0) lines.push(`outlier score ${points.outlier[position].toFixed(2)}`);
+  for (const place of picked) lines.push([make("bdi", { class: "told" }, columns[place].name), " ", make("bdi", {}, textOf(columns[place], valueAt(columns[place], position)))]);
   tooltip.replaceChildren(...[thumbnailOf(points.row[position], 72)].filter(Boolean), make("strong", { dir: "auto" }, nameOf(position)),
     ...lines.map((line) => make("div", {}, ...[line].flat())));
   const box = tooltip.getBoundingClientRect();
@@ -186,6 +184,9 @@ function hover(position) {
 function showNumber(number) {
   useNumber(number);
   const k = state.clusters.length;
+  useColour(state.colourBy); // probabilities depend on the clusters, and scales on the theme
+  showLegend();
+  for (const button of element("layers").querySelectorAll("button")) button.setAttribute("aria-pressed", String(Number(button.value) === state.number));
   element("number").value = Math.min(k, data.numbers.length);
   element("number-value").textContent = k;
   element("number").setAttribute("aria-valuetext", countClusters(k));
@@ -198,6 +199,7 @@ function showNumber(number) {
     paintBars,
     () => { paintTree(); paintStability(); },
     describePictures,
+    ...compareInPieces(),
   ]);
 }
 
@@ -205,6 +207,53 @@ function showView(view) {
   useView(view);
   element("view-note").textContent = view.note;
   workInPieces([() => {}, showWhole, repaintScatter, paintNames, describePictures]);
+}
+
+function showColour(by) {
+  useColour(by);
+  showLegend();
+  workInPieces([repaintScatter]);
+}
+
+function showNames() {
+  workInPieces([paintNames, () => { fillTable(); showSelection(); }]);
+}
+
+// A button for each layer, the coarsest first.
+function offerLayers() {
+  element("layers").hidden = data.layers.length < 2;
+  element("layers").append(...data.layers.map((layer, place) => {
+    const k = (layer || data.fitted).clusters.length;
+    const value = layer ? -place - 1 : 0;
+    const button = make("button", { type: "button", value, "aria-pressed": "false", "aria-label": `Layer of ${countClusters(k)}${layer ? "" : ", as fitted"}` }, String(k));
+    button.addEventListener("click", () => showNumber(value));
+    return button;
+  }));
+}
+
+function offerColours() {
+  const option = (value, ...text) => make("option", { value }, ...text);
+  const others = columns.map((column, place) => option(place, isolated(column.name)));
+  element("colour").append(option("cluster", "Cluster"), ...(truth ? [option("label", "Given label")] : []), option("probability", "Probability"), option("outlier", "Outlier score"));
+  if (others.length) element("colour").append(make("optgroup", { label: "Columns" }, ...others));
+  element("colour").addEventListener("change", () => showColour(element("colour").value));
+}
+
+// Search when nothing has been typed for a moment.
+function listenToSearch() {
+  let waiting = 0;
+  element("search").addEventListener("input", () => {
+    clearTimeout(waiting);
+    waiting = setTimeout(() => {
+      const text = element("search").value;
+      choose(text.trim() ? findPoints(text) : () => false);
+    }, 200);
+  });
+}
+
+function clear() {
+  element("search").value = "";
+  choose(() => false);
 }
 
 function showTheme(dark) {
@@ -266,10 +315,15 @@ async function start() {
   element("number").addEventListener("input", () => showNumber(Number(element("number").value)));
   element("fitted").addEventListener("click", () => showNumber(0));
   if (element("view")) element("view").addEventListener("change", () => showView(views[element("view").value]));
-  element("clear").addEventListener("click", () => choose(() => false));
+  offerLayers();
+  offerColours();
+  offerColumns();
+  listenToSearch();
+  element("cluster-name").addEventListener("change", () => { nameCluster(wholeCluster(), element("cluster-name").value); showNames(); });
+  element("clear").addEventListener("click", clear);
   element("download").addEventListener("click", download);
   element("theme").addEventListener("click", () => showTheme(!state.dark));
-  document.addEventListener("keydown", (event) => { if (event.key === "Escape") choose(() => false); });
+  document.addEventListener("keydown", (event) => { if (event.key === "Escape") clear(); });
   document.addEventListener("pointermove", (event) => Object.assign(pointer, { x: event.clientX, y: event.clientY, pressed: event.buttons > 0 }), { passive: true });
   const preferred = window.matchMedia("(prefers-color-scheme: dark)");
   preferred.addEventListener("change", () => showTheme(preferred.matches));

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from shade.estimators.tree_estimator import TreeClusteringMixin
 
 # The script of the page, in the order in which its parts depend on each other.
-PROGRAM = ("points.js", "scatter.js", "pictures.js", "explorer.js")
+PROGRAM = ("points.js", "names.js", "columns.js", "scatter.js", "pictures.js", "details.js", "explorer.js")
 
 
 def write_report(
@@ -65,6 +65,15 @@ def write_report(
     ...     "Six points" in file.read_text(encoding="utf-8")
     True
     """
+    page = render_report(model, samples=samples, title=title, command=command)
+    write_whole(Path(path), page.encode(errors="backslashreplace"))  # file names may contain bytes that are no text
+    return Path(path)
+
+
+def render_report(
+    model: TreeClusteringMixin, *, samples: Any = None, title: str | None = None, command: str | None = None
+) -> str:
+    """Return the HTML of a report; parameters as in `write_report`."""
     check_is_fitted(model)
     known = check_samples(samples, len(model.labels_))
     try:
@@ -80,13 +89,12 @@ def write_report(
     scripts = [drawing_library(), "\n".join(["(function () {", '"use strict";', *map(_asset, PROGRAM), "})();"])]
     where = f" in {run['source']}" if run["source"] else ""
     heading = title or f"{run['facts']['Estimator']} found {counted(model.n_clusters_, 'cluster')}{where}"
-    page = _render(
+    return _render(
         title=heading, style=_asset("page.css"), scripts=scripts, script_hashes=" ".join(map(_hash, scripts)),
-        views=views, trained="losses" in data["pictures"], data=_as_json(data), losses_text=_describe_losses(model),
+        views=views, trained="losses" in data["pictures"], losses_text=_describe_losses(model),
+        columns=bool(data["columns"]), left_out=data["leftOut"], data=_as_json(data),
         made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"), **run,
     )  # fmt: skip
-    write_whole(Path(path), page.encode(errors="backslashreplace"))  # file names may contain bytes that are no text
-    return Path(path)
 
 
 def _render(**values: Any) -> str:

@@ -64,7 +64,8 @@ function paintNames() {
       }
       const nearest = nearestMember(cluster, { x: x / weight, y: y / weight });
       const place = { x: points.x[nearest], y: points.y[nearest] };
-      placedNames.push({ ...place, height: heightAbove(cluster, place), text: String(label) });
+      const name = state.titles[label];
+      placedNames.push({ ...place, height: heightAbove(cluster, place), text: name.length > 24 ? `${name.slice(0, 23)}…` : name || String(label) });
     });
   }
   thinNames();
@@ -164,7 +165,7 @@ function paintTree() {
 
 function paintStability() {
   const number = state.clusters.length;
-  const known = number <= data.scores.length && number > 0;
+  const known = state.number >= 0 && number <= data.scores.length && number > 0;
   models.current.data = known ? { x: [number], y: [data.scores[number - 1]] } : { x: [], y: [] };
 }
 

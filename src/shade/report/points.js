@@ -28,23 +28,26 @@ for (let position = 0; position < n; position++) positionOfRow[points.row[positi
 
 const state = {
   view: views[0],
-  number: 0, // of clusters asked for; 0 for the clustering as fitted
+  number: 0, // of clusters asked for; 0 for the clustering as fitted, −1 for the first layer, −2 for the next
   clusters: [], // records, by label
   parts: [], // records of the branches of all clusters
   joined: [], // the label of each part
   part: new Int32Array(n), // of each point
   labels: new Float32Array(n), // as the colour mapper wants them
+  titles: [], // the names of the clusters, by label
   sizes: [], // of the clusters, by label
   leaving: points.leaving, // the distance at which a point leaves its cluster
   selected: new Uint8Array(n),
   nSelected: 0,
+  colour: null, // of points, by something else than their cluster
+  colourBy: "cluster",
   dark: false,
 };
 
 function useNumber(number) {
-  const chosen = number === 0 ? data.fitted : data.numbers[number - 1];
+  const chosen = number === 0 ? data.fitted : number < 0 ? data.layers[-number - 1] : data.numbers[number - 1];
   const whole = chosen.joined ? data.found : chosen;
-  state.number = number === data.fittedNumber ? 0 : number;
+  state.number = number > 0 && number === data.fittedNumber ? 0 : number;
   state.clusters = chosen.clusters.map((cluster) => data.clusters[cluster]);
   state.parts = whole.clusters.map((cluster) => data.clusters[cluster]);
   state.joined = chosen.joined || [...state.parts.keys()];
@@ -55,6 +58,7 @@ function useNumber(number) {
   state.labels = Float32Array.from(state.part, (part) => (part < 0 ? -1 : state.joined[part]));
   state.sizes = new Array(state.clusters.length).fill(0);
   for (let position = 0; position < n; position++) if (state.labels[position] >= 0) state.sizes[state.labels[position]]++;
+  findTitles();
 }
 
 // The parts of points in no range, one after the other; or of all points, where not all in a range belong to it.
@@ -174,9 +178,10 @@ function quoteCell(value) {
 
 // The selected rows, or all if none is selected, in the order of the data; a part for so many rows at a time.
 function* selectionAsCsv(rowsAtOnce = 5000) {
-  const header = ["row", ...(data.ids ? ["id"] : []), "label", "probability", "outlier_score", ...(truth ? ["given_label"] : [])];
+  const header = ["row", ...(data.ids ? ["id"] : []), "label", ...(givenNames.size ? ["cluster_name"] : []), "probability", "outlier_score", ...(truth ? ["given_label"] : [])];
   // What is chosen may change between two parts of the file.
   const labels = state.labels.slice();
+  const titles = givenNames.size ? state.titles : null;
   const strengths = Float64Array.from({ length: n }, (_, position) => strengthOf(position));
   const selected = state.nSelected ? state.selected.slice() : null;
   yield `${header.join(",")}\r\n`;
@@ -185,7 +190,7 @@ function* selectionAsCsv(rowsAtOnce = 5000) {
     for (let row = first; row < Math.min(first + rowsAtOnce, n); row++) {
       const position = positionOfRow[row];
       if (selected && !selected[position]) continue;
-      lines += `${row},${data.ids ? `${quoteCell(data.ids[position])},` : ""}${labels[position]},${strengths[position].toPrecision(6)}`;
+      lines += `${row},${data.ids ? `${quoteCell(data.ids[position])},` : ""}${labels[position]},${titles ? `${quoteCell(titles[labels[position]] || "")},` : ""}${strengths[position].toPrecision(6)}`;
       lines += `,${points.outlier[position].toPrecision(6)}${truth ? `,${quoteCell(truth.names[truth.codes[position]])}` : ""}\r\n`;
     }
     yield lines;

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ class KnownSamples:
     labels: tuple[str, ...] | None = None
     source: str = ""
     notes: tuple[str, ...] = ()
+    columns: Mapping[str, AnyArray] = field(default_factory=dict)
 
 
 def check_samples(samples: Any, n_points: int) -> KnownSamples:
@@ -45,7 +46,7 @@ def check_samples(samples: Any, n_points: int) -> KnownSamples:
         ids = None  # then ids are the row numbers, which are always there
     known = KnownSamples(
         ids=ids, labels=labels, source=Path(str(getattr(samples, "source", ""))).name,
-        notes=tuple(map(str, getattr(samples, "notes", ()))),
+        notes=tuple(map(str, getattr(samples, "notes", ()))), columns=_columns_of(samples, rows),
     )  # fmt: skip
     if rows is None:
         return known
@@ -56,11 +57,14 @@ def check_samples(samples: Any, n_points: int) -> KnownSamples:
 
 
 def _as_samples(data: Any) -> Samples:
-    """Convert an array, or a DataFrame: its index names the rows, and its numeric columns are used."""
+    """Convert an array, or a DataFrame: its index names the rows, and its complete numeric columns are the features."""
     if hasattr(data, "select_dtypes"):
         numbers = data.select_dtypes(["number", "bool"])
+        numbers = numbers.loc[:, numbers.notna().all()]
         names = tuple(map(str, numbers.columns))
-        return Samples(numbers.to_numpy(np.float64), "table", "", data.index.to_numpy(), names)
+        cells = {str(name): _cells_of(values) for name, values in data.items() if name not in numbers}
+        rows = numbers.to_numpy(np.float64) if names else None
+        return Samples(rows, "table", "", data.index.to_numpy(), names, cells=cells)
     rows = np.asarray(to_numpy(data))
     if rows.ndim < 2:
         raise ValueError(
@@ -68,6 +72,32 @@ def _as_samples(data: Any) -> Samples:
             f"what shade.data.read_samples returns. Got {type(data).__name__} instead."
         )
     return Samples(rows, "images" if rows.ndim > 2 else "table", "", np.arange(len(rows)))
+
+
+def _cells_of(values: Any) -> AnyArray:
+    """Return a column of pandas: numbers with NaN, dates with NaT, or text with None for empty cells."""
+    if values.dtype.kind in "fiub":
+        return np.asarray(values.to_numpy(np.float64, na_value=np.nan))
+    if values.dtype.kind == "M" and getattr(values.dt, "tz", None) is None:
+        return np.asarray(values.to_numpy())
+    return np.asarray(values.astype(object).where(values.notna(), None).to_numpy(object))
+
+
+def _columns_of(samples: Any, rows: AnyArray | None) -> dict[str, AnyArray]:
+    """Return columns as they were read, else those of the matrix, except columns that encode what was read."""
+    cells = dict(getattr(samples, "cells", {}))
+    if rows is None or rows.ndim != 2:
+        return cells
+    names = [f"x{place}" for place in range(rows.shape[1])] if samples.feature_names is None else samples.feature_names
+    encoded: set[str] = set()
+    if (encoding := getattr(samples, "encoding", None)) is not None:
+        for column, (place, _) in zip(encoding.columns, encoding.places, strict=True):
+            if column.name in cells:
+                encoded |= set(column.features)
+                if column.kind == "date":
+                    empty = [cell is None for cell in cells[column.name].tolist()]
+                    cells[column.name] = np.where(empty, np.nan, 86_400 * rows[:, place]).astype("M8[s]")
+    return cells | {str(name): rows[:, place] for place, name in enumerate(names) if name not in encoded}
 
 
 def _as_texts(values: Sequence[Any] | None, name: str, n_points: int) -> tuple[str, ...] | None:

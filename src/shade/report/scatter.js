@@ -106,10 +106,11 @@ function stampPoints(pixels, width, height, { stamp, reach }, layer, alpha) {
   const yScale = height / (top - up.start);
   const offsets = Int32Array.from(stamp, (part) => part.down * width + part.across);
   const covers = Int32Array.from(stamp, (part) => Math.round(256 * alpha * part.cover));
-  const colours = [-1, ...state.clusters.keys()].map((label) => readColour(colourOf(label)));
+  const palette = state.colour ? state.colour.palette || state.colour.named.map((_, place) => colourOf(place)) : state.clusters.map((_, label) => colourOf(label));
+  const colours = [colourOf(-1), ...palette].map(readColour);
   const [reds, greens, blues] = [0, 1, 2].map((channel) => Uint8Array.from(colours, (colour) => colour[channel]));
   const { x, y } = points;
-  const { labels } = state;
+  const labels = state.colour ? state.colour.codes : state.labels;
   const [lastColumn, lastLine, parts, count] = [width - reach, height - reach, offsets.length, layer.length];
   for (let turn = 0; turn < count; turn++) {
     const position = layer[turn];

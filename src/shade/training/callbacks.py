@@ -10,6 +10,8 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from shade.training.notebook_bars import NotebookBars, in_notebook
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
@@ -138,12 +140,15 @@ class SharedBars:
 
 
 class ProgressBar(Callback):
-    """A bar with epoch, losses and time left on standard error; nothing if standard error is no terminal."""
+    """A bar with epoch, losses and time left, on a terminal or in a notebook; elsewhere nothing."""
 
     def __init__(
-        self, bars: SharedBars | None = None, name: str = "training", then: Callable[[], None] | None = None
+        self,
+        bars: SharedBars | NotebookBars | None = None,
+        name: str = "training",
+        then: Callable[[], None] | None = None,
     ) -> None:
-        self._bars = bars or SharedBars()
+        self._bars = bars or (NotebookBars() if in_notebook() else SharedBars())
         self._name = name
         self._then = then
         self._update: Callable[..., None] | None = None
@@ -229,6 +234,6 @@ def as_callback(callback: object) -> Callback:
 def verbosity_callbacks(verbose: int) -> list[Callback]:
     """Return the callbacks for a value of the 'verbose' parameter."""
     if verbose == 1:
-        terminal = sys.stderr is not None and sys.stderr.isatty()
-        return [ProgressBar() if terminal else EpochLines(most=10)]  # in notebooks and files there is no progress bar
+        moving = in_notebook() or (sys.stderr is not None and sys.stderr.isatty())
+        return [ProgressBar() if moving else EpochLines(most=10)]
     return [] if verbose <= 0 else [EpochLines()]
