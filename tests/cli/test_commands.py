@@ -37,9 +37,7 @@ def test_fit_writes_model_labels_embedding_and_summary(fitted: Path, table: Path
     assert summary["n_noise"] + sum(summary["cluster_sizes"]) == 120
     assert summary["parameters"]["network"] == [16]
     assert summary["parameters"]["random_state"] == 0
-    assert summary["data"]["notes"] == [
-        "filled 2 values in 2 of 120 rows and 1 of 4 columns with the mean of similar rows"
-    ]
+    assert summary["data"]["notes"] == ["filled 2 values in 2 of 120 rows with the mean of similar rows: 'age' (2)"]
     groups, clustered = pd.read_csv(table)["segment"], model.labels_ >= 0
     agreement = summary["data"]["agreement"]
     assert agreement["adjusted_rand"] == adjusted_rand_score(groups[clustered], model.labels_[clustered])
