@@ -12,6 +12,7 @@ from benchmarks import (
     fit,
     known_labels,
     layout,
+    memory,
     out_of_core,
     packaged,
     settled_chance,
@@ -36,6 +37,7 @@ LARGE = {
     "embedded_points": embedded_points.run,
     "known_labels": known_labels.run,
     "layout": layout.run,
+    "memory": memory.run,
     "packaged": packaged.run,
 }
 

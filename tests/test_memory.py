@@ -62,6 +62,13 @@ def test_networks_that_take_more_than_the_memory_are_refused(own: bool) -> None:
         model.fit(X, memory="250MB")
 
 
+def test_networks_that_take_more_than_is_free_need_another_remedy_than_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shade.training.capacity.available_memory", lambda: GB)
+    model = SHADE(network="conv", n_networks=1, epochs=1)
+    with pytest.raises(MemoryBudgetError, match=r"1.18 GB, and 1 GB are free. Use a smaller 'batch_size', or n_jobs=1"):
+        model.fit(np.zeros((300, 1, 64, 64), np.float32))
+
+
 @pytest.mark.parametrize(
     ("changed", "told"),
     [

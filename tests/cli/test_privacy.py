@@ -7,13 +7,14 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from PIL import Image
 
 import shade
 from shade import SHADE, DCTreeClustering
 from shade._base.errors import ModelFileError
-from shade._base.text import as_cell, from_cell, printable
+from shade._base.text import as_cell, from_cell, is_number, printable
 from shade.persistence.model_file import ModelContents, read_model_file, write_model_file
 from shade.report import write_report
 from tests.cli.commands import QUICK, run
@@ -142,6 +143,19 @@ def test_what_steers_a_terminal_is_spelled_out() -> None:
     assert printable("a\x1b[31m\u202eb\udc80") == "a\\x1b[31m\\u202eb\\udc80"
     for text in ("plain", "line\nline", "日本語 עברית é\u00a0x"):
         assert printable(text) == text
+
+
+def test_no_text_of_the_data_is_a_formula_in_the_results(rows: np.ndarray, tmp_path: Path) -> None:
+    frame = pd.DataFrame(rows, columns=["=first", "b", "c"])
+    frame["group"] = [FORMULAS[row // 40] if row % 40 < 5 else "" for row in range(len(rows))]
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    options = ("--label", "group", "--known-labels", "--with-data", "--quiet")
+    done = run("fit", tmp_path / "rows.csv", "-o", tmp_path / "out", *QUICK, *options)
+    assert done.exit_code == 0, done.output
+    with (tmp_path / "out" / "labels.csv").open(newline="") as file:
+        cells = [cell for line in csv.reader(file) for cell in line]
+    assert f"'{FORMULAS[0]}" in cells and "'=first" in cells
+    assert not [cell for cell in cells if cell.startswith(("=", "+", "-", "@")) and not is_number(cell)]
 
 
 def test_ids_are_no_formulas_and_come_back_as_they_were(rows: np.ndarray, tmp_path: Path) -> None:

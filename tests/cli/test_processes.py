@@ -5,10 +5,13 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from shade import SHADE
 from shade._base.files import locked
 from shade.cli.output import RESULT_NAMES
 from tests.cli.commands import QUICK, run
@@ -129,3 +132,29 @@ def test_ctrl_c_after_training_says_how_to_go_on(
     assert names_in(tmp_path) == ["out.checkpoint"]
     assert run("fit", table, "-o", tmp_path / "out", *READ, *QUICK, "--resume").exit_code == 0
     assert names_in(tmp_path) == ["out"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "memory"), [("npy", ()), ("npy", ("--memory", "1GB")), ("parquet", ("--memory", "1GB"))]
+)
+def test_data_that_changes_after_training_costs_only_its_part_of_the_report(
+    kind: str, memory: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / f"rows.{kind}"
+    rows = np.random.default_rng(0).normal(size=(200, 4))
+    if kind == "npy":
+        np.save(path, rows)
+    else:
+        pd.DataFrame(rows, columns=list("abcd")).to_parquet(path, row_group_size=50)
+    fit = SHADE.fit
+
+    def fit_and_change(*arguments: Any, **options: Any) -> SHADE:
+        model = fit(*arguments, **options)
+        path.write_bytes(b"0" * 1000)
+        return model
+
+    monkeypatch.setattr(SHADE, "fit", fit_and_change)
+    done = run("fit", path, "-o", tmp_path / "out", *QUICK, *memory)
+    assert done.exit_code == 0, done.output
+    assert "note: the report shows no features: " in done.stderr
+    assert names_in(tmp_path / "out") == sorted(RESULT_NAMES)

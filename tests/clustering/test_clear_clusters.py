@@ -43,6 +43,12 @@ def test_the_unit_does_not_matter(factor: float) -> None:
     assert [is_clear(np.float32(factor) * blobs(deviation, 8)) for deviation in (0.8, 2.5)] == [True, False]
 
 
+def test_the_largest_cluster_counts() -> None:
+    random = np.random.default_rng(0)
+    centres = 10.0 * np.repeat(np.eye(8)[:3], [400, 30, 30], axis=0)
+    assert is_clear((centres + 0.8 * random.normal(size=centres.shape)).astype(np.float32))
+
+
 def test_one_cluster_is_never_clear() -> None:
     assert not is_clear(blobs(0.2, 8, n_blobs=1))
 

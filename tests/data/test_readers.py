@@ -208,6 +208,17 @@ def test_missing_values_are_mended_as_asked(tmp_path: Path) -> None:
         read_samples(path, missing="guess")
 
 
+def test_columns_that_lack_values_are_dropped_from_arrays_and_from_encoded_tables(tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", [[1.0, np.nan, 3.0], [4.0, 5.0, 6.0]])
+    kept = read_samples(tmp_path / "a.npy", missing="drop-columns")
+    assert kept.rows.tolist() == [[1, 3], [4, 6]]
+    path = write(tmp_path / "a.csv", "x,kind,z\n1,red,2\n,blue,4\n3,red,5\n4,blue,7\n")
+    encoded = read_samples(path, missing="drop-columns")
+    assert encoded.encoding is not None
+    assert "x" not in [column.name for column in encoded.encoding.columns]
+    assert read_samples(path, columns=["kind", "z"], table=encoded.encoding).rows.tolist() == encoded.rows.tolist()
+
+
 def test_a_model_reads_the_columns_it_knows(tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", "b,name,a\n1,u,2\n3,v,5\n")
     samples = read_samples(path, columns=["a", "b"])
@@ -300,6 +311,10 @@ def test_an_array_stays_on_disk(tmp_path: Path) -> None:
     samples = read_samples(tmp_path / "a.npy")
     assert isinstance(samples.rows, np.memmap)
     assert samples.to_features() is samples.rows
+    assert type(samples.load().rows) is np.ndarray
+    within = read_samples(tmp_path / "a.npy", memory=10**6)  # what a memmap has read counts as memory of the process
+    assert not isinstance(within.rows, np.ndarray)
+    assert within.rows[:].tolist() == ROWS.tolist()
     chosen = read_samples(tmp_path / "a.npy", id="0", drop=["2"])
     assert chosen.rows.tolist() == ROWS[:, [1]].tolist()
     assert chosen.ids.tolist() == ROWS[:, 0].tolist()

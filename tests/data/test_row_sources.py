@@ -16,7 +16,7 @@ from shade import SHADE
 from shade._base.errors import DataError
 from shade._base.validation import check_finite
 from shade.data.readers import as_source, open_source, read_samples
-from shade.data.row_sources import ArraySource
+from shade.data.row_sources import ArraySource, _files_of
 from shade.data.standardize import Standardizer
 
 VALUES = np.random.default_rng(0).normal(size=(103, 6)).astype(np.float32)
@@ -315,3 +315,12 @@ def test_a_file_that_is_written_over_during_a_fit_ends_it(what: str, tmp_path: P
     settings = {"epochs": 1, "n_networks": 1, "network": (4,), "embedding_size": 2, "random_state": 0, "device": "cpu"}
     with pytest.raises(DataError, match=r"rows.* was changed while it was read: start again"):
         SHADE(**settings, callbacks=[change]).fit(LAZY[what](tmp_path))
+
+
+def test_the_files_of_rows_are_those_of_their_chunks(tmp_path: Path) -> None:
+    array = zarr.create_array(str(tmp_path / "rows.zarr"), shape=(10, 7, 3), chunks=(4, 3, 3), dtype="f4")
+    array[:] = 1.0
+    for start, stop, expected in ((0, 4, 3), (3, 5, 6), (8, 10, 3), (0, 10, 9)):
+        found = _files_of(array, start, stop)
+        assert len(found) == len(set(found)) == expected
+        assert all(file.is_file() for file in found)

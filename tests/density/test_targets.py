@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
 from shade.density import DCTree
 from shade.density.targets import Matrices, batch_order, targets_of_batches, targets_of_tree
@@ -104,3 +105,19 @@ def test_a_batch_of_one_row_has_the_target_zero(mean_edge: bool) -> None:
         rows, steps = targets(np.array([7]))
         assert rows.tolist() == [7]
         assert steps.tolist() == [0.0]
+
+
+@pytest.mark.parametrize("mean_edge", [False, True])
+def test_targets_for_a_device_are_those_of_the_tree(mean_edge: bool) -> None:
+    pytest.importorskip("triton")
+    from shade.density.device_targets import device_targets_of_tree
+
+    tree = DCTree.from_points(np.random.default_rng(5).normal(size=(60, 3)), 4)
+    rows = np.random.default_rng(6).permutation(60).reshape(4, 15)
+    on_device = device_targets_of_tree(tree, torch.device("cpu"), mean_edge=mean_edge)
+    found_rows, found_steps = on_device(torch.from_numpy(rows))
+    of_tree = targets_of_tree(tree, mean_edge=mean_edge)
+    for batch, found_row, found_step in zip(rows, found_rows, found_steps, strict=True):
+        expected_rows, expected_steps = of_tree(batch)
+        assert found_row.tolist() == expected_rows.tolist()
+        np.testing.assert_allclose(found_step, expected_steps, rtol=1e-6)

@@ -10,10 +10,11 @@ from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
 import shade
-from shade import SHADE
+from shade import SHADE, DCTreeClustering
 from shade._base.errors import ModelFileError, ShadeWarning
 from shade.persistence.model_file import ModelContents, read_model_file, write_model_file
 from shade.plots import plot_structure_tree
+from tests.estimators.grouped import with_groups
 
 QUICK = {"epochs": 1, "network": (16,), "embedding_size": 1, "n_networks": 1, "random_state": 0}
 Fitted = tuple[SHADE, np.ndarray, np.ndarray]
@@ -262,3 +263,11 @@ def test_cluster_0_is_the_largest_also_where_rows_between_clusters_are_noise() -
     assert sizes.tolist() == sorted(sizes, reverse=True)
     many = SHADE(**quick).fit(X).recluster(min_samples=80, min_cluster_size=2)
     np.testing.assert_array_equal(many.predict(X), many.labels_)
+
+
+@pytest.mark.parametrize(("min_cluster_size", "expected"), [(19, 3), (20, 3), (21, 2)])
+def test_groups_of_the_least_size_stay_clusters(min_cluster_size: int, expected: int) -> None:
+    groups = np.repeat([0, 1, 2], [60, 60, 20])
+    X = 10.0 * np.eye(3)[groups] + 0.5 * np.random.default_rng(0).normal(size=(140, 3))
+    model = with_groups(DCTreeClustering().fit(X), groups)
+    assert model.recluster(min_cluster_size=min_cluster_size).n_clusters_ == expected

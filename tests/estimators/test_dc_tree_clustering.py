@@ -1,5 +1,6 @@
 """DCTreeClustering: the clustering step alone."""
 
+import os
 import pickle
 import re
 import subprocess
@@ -20,7 +21,7 @@ from sklearn.preprocessing import StandardScaler
 
 import shade
 from shade import DCTreeClustering
-from shade._base.errors import DeviceError, ShadeWarning
+from shade._base.errors import DataError, DeviceError, ShadeWarning
 from tests.unmeasured import unmeasured
 
 
@@ -293,3 +294,29 @@ def test_where_there_are_fewer_branches_than_wanted_clusters_fit_warns_and_reclu
     assert model.n_clusters_ < 9
     with pytest.raises(ValueError, match="'n_clusters' parameter must be an int in the range"):
         model.recluster(n_clusters=9)
+
+
+def test_the_model_does_not_change_with_the_array_that_was_clustered() -> None:
+    X = make_blobs(200, 3, centers=3, random_state=0)[0]
+    whole = X.copy()
+    frame = pd.DataFrame(X, columns=list("abc"), copy=False)
+    for given in (X, X[:], frame):
+        model = DCTreeClustering().fit(given)
+        X[:] = 0.0
+        assert np.array_equal(model.points_, whole)
+        assert np.array_equal(model.recluster().labels_, model.labels_)
+        X[:] = whole
+
+
+@pytest.mark.parametrize("mode", ["r", "c"])
+def test_a_memmap_whose_file_is_cut_short_ends_nothing(mode: str, tmp_path: Path) -> None:
+    X = make_blobs(3000, 6, centers=3, random_state=0)[0]
+    np.save(tmp_path / "rows.npy", X)
+    rows = np.load(tmp_path / "rows.npy", mmap_mode=mode)
+    model = DCTreeClustering().fit(rows)
+    os.truncate(tmp_path / "rows.npy", 1000)
+    assert np.array_equal(model.predict(X), model.labels_)
+    if mode == "r":  # a private memmap may hold values that are in no file
+        for use in (DCTreeClustering().fit, model.predict):
+            with pytest.raises(DataError, match=r"rows\.npy ends in row"):
+                use(rows)

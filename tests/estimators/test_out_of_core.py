@@ -177,7 +177,7 @@ def test_the_estimate_of_the_clustering_step_is_neither_too_low_nor_twice_too_hi
     tracemalloc.start()
     try:
         copy = embedding.copy()
-        model.fit(copy.astype(np.float64))
+        model.fit(copy)  # converted inside, as an embedding is
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

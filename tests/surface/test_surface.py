@@ -100,3 +100,12 @@ def test_errors_are_told_in_words_that_exist() -> None:
 def test_doctests_are_collected() -> None:
     finder = doctest.DocTestFinder()
     assert any(test.examples for test in finder.find(shade.SHADE, "SHADE"))
+
+
+def test_the_tests_that_the_page_on_security_names_exist() -> None:
+    named = re.findall(r"`(tests/[^`]+)`", (ROOT / "SECURITY.md").read_text(encoding="utf-8"))
+    assert len(named) > 5
+    for name in named:
+        path, _, test = name.partition("::")
+        assert (ROOT / path).exists(), name
+        assert f"def {test}" in (ROOT / path).read_text(encoding="utf-8"), name

@@ -76,3 +76,9 @@ def test_all_networks_are_autoencoders() -> None:
     assert isinstance(Own(), Autoencoder)
     assert isinstance(ConvolutionalAutoencoder((1, 8, 8), 2), Autoencoder)
     assert not isinstance(nn.Linear(2, 2), Autoencoder)
+
+
+def test_convolutions_have_the_sizes_that_model_files_hold() -> None:
+    network = ConvolutionalAutoencoder((1, 28, 28), 10)
+    shapes = [tuple(layer.weight.shape) for layer in network.modules() if isinstance(layer, nn.Conv2d)]
+    assert shapes[:3] == [(32, 1, 3, 3), (64, 32, 3, 3), (128, 64, 3, 3)]

@@ -84,3 +84,10 @@ def test_an_error_while_reading_reaches_the_caller_and_leaves_no_thread() -> Non
     with pytest.raises(OSError, match="the disk is gone"):
         trainer.fit()
     assert threading.active_count() == before
+
+
+def test_a_rank_without_a_window_or_without_a_batch_left_only_counts_rows() -> None:
+    trainer = make_trainer(StreamTrainer)
+    for item in ((None, None, 7), (SAMPLES[:20], None, 7), (None, np.arange(5), 7)):
+        step = trainer._prepare_streamed(item)
+        assert (step.own, step.n_rows) == ([], 7)

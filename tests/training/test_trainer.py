@@ -123,6 +123,13 @@ def test_verbosity_two_writes_a_line_an_epoch_to_standard_error(capsys: pytest.C
     assert rows[2].startswith("epoch 3: loss ")
 
 
+def test_lines_name_the_network_if_there_are_several(capsys: pytest.CaptureFixture[str]) -> None:
+    [lines] = verbosity_callbacks(2)
+    for networks, expected in ((1, "epoch 1: loss "), (2, "network 1, epoch 1: loss ")):
+        make_trainer([lines.of_network(0, networks)], epochs=1).fit()
+        assert capsys.readouterr().err.startswith(expected)
+
+
 def test_verbosity_one_writes_a_few_lines_where_there_is_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = io.StringIO()
     monkeypatch.setattr(sys, "stderr", stream)

@@ -86,6 +86,7 @@ def fit(
         samples = read_and_tell(data, {**DATA.take(options), "memory": memory}, messages)
         if with_data and not (samples.in_memory and len(samples.shape) == 2):
             raise UsageError("--with-data is for tables that are read whole. Leave it out for this data.")
+        samples = samples.load() if with_data else samples
         known, names = read_known(samples) if known_labels else (None, [])
         started = time.perf_counter()
         model = _train(samples, MODEL.take(options), {**fitting, "y": known}, messages)
@@ -158,15 +159,15 @@ def _bytes_of(memory: str | int | None) -> int | None:
 
 
 def _for_report(samples: Samples, memory: int | None, messages: Messages) -> Samples:
-    """Return samples with all rows, or with none if they need more than half of the memory."""
-    if samples.in_memory or memory is None:
-        return samples
-    if 2 * samples.rows.nbytes <= memory:
-        return samples.load()
-    messages.say(
-        f"note: the report shows no features: the rows take {format_memory(samples.rows.nbytes)}, more than half of "
-        "--memory"
-    )
+    """Return samples with all rows, or with none if they need more than half of the memory or changed meanwhile."""
+    if memory is not None and not samples.in_memory and 2 * samples.rows.nbytes > memory:
+        reason = f"the rows take {format_memory(samples.rows.nbytes)}, more than half of --memory"
+    else:
+        try:
+            return samples.load()
+        except DataError as error:
+            reason = str(error)
+    messages.say(f"note: the report shows no features: {reason}")
     return replace(samples, rows=None)
 
 

@@ -142,17 +142,16 @@ def _take_place(aside: Path, before: Path, path: Path) -> None:
 def _to_csv(columns: Mapping[str, AnyArray]) -> bytes:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*(_cells(name, values) for name, values in columns.items()), strict=True))
+    writer.writerow(map(as_cell, columns))
+    writer.writerows(zip(*map(_cells, columns.values()), strict=True))
     return text.getvalue().encode(errors="backslashreplace")  # file names may contain bytes that are no text
 
 
-def _cells(name: str, values: AnyArray) -> list[Any]:
-    """Return measurements with the digits of single precision, and ids unchanged unless they are formulas."""
-    cells: list[Any] = values.tolist()
-    if name == "id":
-        return [as_cell(value) if isinstance(value, str) else value for value in cells]
-    return [f"{value:.7g}" for value in cells] if values.dtype.kind == "f" else cells
+def _cells(values: AnyArray) -> list[Any]:
+    """Return measurements with the digits of single precision, and text unchanged unless it is a formula."""
+    if values.dtype.kind == "f":
+        return [f"{value:.7g}" for value in values.tolist()]
+    return [as_cell(value) if isinstance(value, str) else value for value in values.tolist()]
 
 
 def _to_npy(columns: Mapping[str, AnyArray]) -> bytes:

@@ -15,7 +15,7 @@ from shade._base.arrays import AnyArray
 from shade._base.errors import DataError, told_as
 from shade._base.memory import check_room
 from shade.data.images import channels_first
-from shade.data.row_sources import ArraySource, FileRows, RowSource
+from shade.data.row_sources import ArraySource, FileRows, RowSource, open_memmap
 from shade.data.samples import ReadOptions, Samples, enumerate_names
 from shade.data.tables import check_names, known_columns
 
@@ -170,7 +170,7 @@ def _samples_of(array: Any, named: dict[str, AnyArray], path: Path, options: Rea
     wanted = [name for name in (options.label, options.id, *options.drop) if name is not None and name not in named]
     columns = {name: _column_number(array, name, path, named) for name in wanted}
     labels, ids = (
-        None if name is None else named[name] if name in named else array[:, columns[name]]
+        None if name is None else named[name] if name in named else np.array(array[:, columns[name]])
         for name in (options.label, options.id)
     )
     for option, values in (("label", labels), ("id", ids)):
@@ -184,7 +184,9 @@ def _samples_of(array: Any, named: dict[str, AnyArray], path: Path, options: Rea
         array = np.delete(np.asarray(array), sorted(set(columns.values())), axis=1)
         if array.shape[1] == 0:
             raise DataError(f"{path} has no column left to cluster by.")
-    rows = array if isinstance(array, np.ndarray) else ArraySource(array, str(path))
+    rows: Any = array if isinstance(array, np.ndarray) else ArraySource(array, str(path))
+    if isinstance(array, np.memmap) and options.memory is not None:
+        rows = open_memmap(array)  # what was read from a memmap stays in memory
     kind = "table" if array.ndim == 2 else "images"
     ids = np.arange(array.shape[0]) if ids is None else ids
     return Samples(rows, kind, str(path), ids, labels=labels, notes=tuple(notes))

@@ -8,11 +8,12 @@ from shlex import quote
 
 import numpy as np
 
-from shade._base.arrays import AnyArray, BoolArray, IntArray, row_slices
+from shade._base.arrays import BoolArray, IntArray, row_slices
 from shade._base.errors import DataError
 from shade._base.memory import check_room
 from shade.data.encoding import FEW_VALUES, TableEncoding
 from shade.data.filler import Filler
+from shade.data.row_sources import open_memmap
 from shade.data.samples import FILLS, MISSING, ReadOptions, Samples, counted, enumerate_names, shorten
 
 
@@ -28,13 +29,14 @@ def resolve_missing(samples: Samples, options: ReadOptions) -> Samples:
     if not samples.in_memory:
         what = f"Changing {samples.source} with --missing {missing}"
         check_room(2 * samples.rows.nbytes, options.memory, what, "Give more, or correct the file before.")
-    samples = samples.load()
-    bad_rows, bad_columns = _count_missing(samples.rows.reshape(len(samples), -1))
+    bad_rows, bad_columns = _count_missing(samples)
     by_default = known is None and options.missing is None
-    if missing in FILLS and samples.rows.ndim == 2 and (bad_rows.any() or not by_default):
-        return _fill(samples, missing, known, by_default=by_default)
-    if not bad_rows.any():
+    fill = missing in FILLS and len(samples.shape) == 2 and (bad_rows.any() or not by_default)
+    if not bad_rows.any() and not fill:
         return samples
+    samples = samples.load()
+    if fill:
+        return _fill(samples, missing, known, by_default=by_default)
     if missing == "refuse":
         raise DataError(f"{samples.source} {describe_missing(samples, options)}.")
     if missing == "drop-rows":
@@ -61,7 +63,7 @@ def _choose_remedy(samples: Samples, options: ReadOptions) -> str:
 
 def describe_missing(samples: Samples, options: ReadOptions) -> str:
     """Return what is missing and what can be done about it; "" if nothing is missing."""
-    bad_rows, bad_columns = _count_missing(samples.rows.reshape(len(samples), -1))
+    bad_rows, bad_columns = _count_missing(samples)
     if not bad_rows.any():
         return ""
     of_model = options.columns is not None or options.table is not None
@@ -97,8 +99,11 @@ def _places(samples: Samples, bad_rows: BoolArray, bad_columns: IntArray) -> tup
     return of_all, f": {shorten([f'{names[place]!r} ({counts[place]})' for place in worst])}"
 
 
-def _count_missing(flat: AnyArray) -> tuple[BoolArray, IntArray]:
+def _count_missing(samples: Samples) -> tuple[BoolArray, IntArray]:
     """Return which rows lack a value, and how many values each column lacks; in slices, since rows may be on disk."""
+    rows = samples.rows
+    flat = open_memmap(rows) if isinstance(rows, np.memmap) else rows
+    flat = flat.reshape(len(samples), -1) if isinstance(flat, np.ndarray) else flat
     bad_rows, bad_columns = np.zeros(len(flat), np.bool_), np.zeros(flat.shape[1], np.int64)
     for rows in row_slices(flat):
         bad = ~np.isfinite(flat[rows])
@@ -125,7 +130,7 @@ def _fill(samples: Samples, kind: str, known: Filler | None, *, by_default: bool
     """Fill missing values, with the filler of a model or with one fitted to these rows."""
     if known is None:
         samples = _without_empty_rows(samples)
-    bad_rows, bad_columns = _count_missing(samples.rows)
+    bad_rows, bad_columns = _count_missing(samples)
     hopeless = bad_columns == len(samples)
     if known is None and hopeless.any():  # of an array, or infinite: empty columns of a table are not chosen
         names = samples.feature_names or tuple(map(str, range(len(hopeless))))

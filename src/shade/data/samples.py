@@ -12,6 +12,7 @@ from shade._base.arrays import AnyArray, BoolArray
 from shade._base.errors import DataError
 from shade._base.extras import need
 from shade._base.validation import Whole, check_choice, check_parameter
+from shade.data.row_sources import open_memmap
 
 if TYPE_CHECKING:
     from shade.data.encoding import TableEncoding
@@ -73,8 +74,9 @@ class Samples:
         return isinstance(self.rows, np.ndarray)
 
     def load(self) -> Samples:
-        """Return the samples with all rows in memory."""
-        return self if self.in_memory else replace(self, rows=self.rows[:].reshape(self.shape))
+        """Return the samples with all rows in memory. A memmap is copied: it ends the process if its file is cut."""
+        rows = open_memmap(self.rows) if isinstance(self.rows, np.memmap) else self.rows
+        return self if isinstance(rows, np.ndarray) else replace(self, rows=rows[:].reshape(self.shape))
 
     def to_features(self) -> Any:
         """Return the input for an estimator: a DataFrame if columns have names, else the rows."""

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
 
 from shade._base import validation
 from shade._base.arrays import FloatArray
 from shade._base.errors import unchanged_on_error
 from shade._base.parallel import tree_device
-from shade._base.ranks import process_group
+from shade._base.ranks import Ranks, process_group
 from shade._base.validation import Choice, Real, check_parameter, check_parameters
 from shade.clustering.assignment import Attachment
 from shade.clustering.known import Known
@@ -168,28 +167,35 @@ class DCTreeClustering(TreeClusteringMixin, ClusterMixin, BaseEstimator):  # typ
             if dimension is not None:
                 check_parameter("dimension", dimension, Real(1.0), "fit")
             distances = self._distances_to_cluster(X, dimension)
-            points = self._to_points(X, reset=True) if distances is None else np.empty((0, 1))
-            n = len(points) if distances is None else distances.n_points
-            known = Known.from_user(y, must_link, cannot_link, n)
-            if distances is not None and (known is not None or sample_weight is not None):
+            if distances is None:
+                points = self._to_points(X, reset=True)
+                if points is X or not points.flags.owndata:
+                    points = points.copy()  # the model must not change with the array of the caller
+                known = Known.from_user(y, must_link, cannot_link, len(points))
+                self._fit_points(points, known, sample_weight, ranks)
+            elif sample_weight is not None or Known.from_user(y, must_link, cannot_link, distances.n_points):
                 raise ValueError(
                     "Known labels, pairs and weights need points: leave them out with metric='precomputed'."
                 )
-            self._weights = None if distances else Weights.from_user(sample_weight, points)
-            if self._weights is not None:
-                points, known = self._weights.repeated, self._weights.repeat_known(known)
-                n = len(points)
-            validation.check_min_samples(self.min_samples, n, 2, "DCTreeClustering")
-            if distances is None:
-                check_ranks(ranks, {**self.get_params(), "known": known}, points)
-                self._cluster_points(points, ranks, known=known)
             else:
-                values = distances.weights if isinstance(distances, SpanningTree) else distances.values
-                check_ranks(ranks, {**self.get_params(), "dimension": dimension}, values)
-                found = ranks.from_first(lambda: cluster_distances(distances, self.rule(), dimension))
-                self.set_clustering(found)
+                self._fit_distances(distances, dimension, ranks)
         warn_of_result(self.clustering_)
         return self
+
+    def _fit_points(self, points: FloatArray, known: Known | None, sample_weight: object, ranks: Ranks) -> None:
+        self._weights = Weights.from_user(sample_weight, points)
+        if self._weights is not None:
+            points, known = self._weights.repeated, self._weights.repeat_known(known)
+        validation.check_min_samples(self.min_samples, len(points), 2, "DCTreeClustering")
+        check_ranks(ranks, {**self.get_params(), "known": known}, points)
+        self._cluster_points(points, ranks, known=known)
+
+    def _fit_distances(self, distances: Distances, dimension: float | None, ranks: Ranks) -> None:
+        self._weights = None
+        validation.check_min_samples(self.min_samples, distances.n_points, 2, "DCTreeClustering")
+        values = distances.weights if isinstance(distances, SpanningTree) else distances.values
+        check_ranks(ranks, {**self.get_params(), "dimension": dimension}, values)
+        self.set_clustering(ranks.from_first(lambda: cluster_distances(distances, self.rule(), dimension)))
 
     def check_parameters(self, *, to_fit: bool = True) -> None:  # to_fit is for SHADE
         """Check the parameters without fitting; raise ValueError for the first one that is wrong."""

@@ -19,7 +19,7 @@ from shade._base.ranks import Ranks
 from shade._base.text import is_number
 from shade._base.version import __version__
 from shade.data.readers import as_source
-from shade.data.row_sources import RowSource, fingerprint
+from shade.data.row_sources import RowSource, fingerprint, open_memmap
 from shade.data.samples import enumerate_names
 
 if TYPE_CHECKING:
@@ -78,6 +78,8 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> AnyArray:
     elif isinstance(X, list | tuple):
         with suppress(ValueError):  # rows of unequal lengths are reported below
             X = np.asarray(X)
+    if isinstance(X, np.memmap) and X.ndim > 1 and X.size and X.dtype.kind in "fiub":
+        X = open_memmap(X)[:].reshape(X.shape)  # a copy: a memmap ends the process if its file is cut short
     if isinstance(X, np.ndarray):
         validation.check_whole_numbers(X)
     try:

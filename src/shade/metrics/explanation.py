@@ -15,7 +15,7 @@ from shade._base.text import printable
 from shade._base.validation import Whole, check_finite, check_numeric, check_parameter, to_numpy
 
 # Columns are ranked in blocks of so many entries, so that memory never holds the ranks of all columns.
-BLOCK = 1 << 22
+BLOCK = 1 << 20
 MOST_WORDS = 20_000
 
 

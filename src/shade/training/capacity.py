@@ -94,23 +94,25 @@ def plan_fit(
     if complete_tree:
         whole = max(whole + n * DATA_TREE_BYTES, n * columns * (12 + TREE_BYTES_A_COLUMN) + working)
     what = f"{n:,} rows of {columns:,} columns"
-    if memory is None:
-        free = available_memory()
-        if free is not None and whole > free:
-            raise MemoryBudgetError(
-                f"Fitting {what} in memory takes about {format_memory(whole)}, and {format_memory(free)} are free. "
-                f"Give memory='{short_memory(0.8 * free)}' to read the rows as they are needed."
-            )
+    budget = available_memory() if memory is None else parse_memory(memory, "fit")
+    if networks and budget is not None and working > budget:
+        limit, give = f"more than memory={memory!r}", "Give more,"
+        if memory is None:
+            limit, give = f"and {format_memory(budget)} are free", "Use"
+        raise MemoryBudgetError(
+            f"Training networks on batches of {batch_size} rows takes about {format_memory(working)}, {limit}. "
+            f"{give} a smaller 'batch_size', or n_jobs=1 to train one network after the other."
+        )
+    if budget is None or (memory is None and whole <= budget):
         return FitPlan(None, None, whole)
-    budget = parse_memory(memory, "fit")
+    if memory is None:
+        raise MemoryBudgetError(
+            f"Fitting {what} in memory takes about {format_memory(whole)}, and {format_memory(budget)} are free. "
+            f"Give memory='{short_memory(0.8 * budget)}' to read the rows as they are needed."
+        )
     if whole <= budget:
         logger.info("Fitting %s in memory: about %s of %s.", what, format_memory(whole), format_memory(budget))
         return FitPlan(None, None, whole)
-    if networks and working > budget:
-        raise MemoryBudgetError(
-            f"Training networks on batches of {batch_size} rows takes about {format_memory(working)}, more than "
-            f"memory={memory!r}. Give more, a smaller 'batch_size', or n_jobs=1 to train one network after the other."
-        )
     if complete_tree:
         raise MemoryBudgetError(
             f"Fitting {what} with tree='complete' takes about {format_memory(whole)}, more than memory={memory!r}, "

@@ -79,7 +79,9 @@ def plan_training(
     """Return how rows are passed to training, and which tree gives the targets: "batch" or "complete"."""
     batch_size = job.settings.batch_size
     check_count(job.ranks, len(rows), batch_size, job.settings.smallest_batch)
+    batch_size = min(batch_size, len(rows))
     networks = training_bytes(job, batch_size, job.n_jobs if device.type == "cpu" else 1)
+    networks = 0 if device.type == "cuda" else networks  # they are in the memory of the GPU
     columns = job.n_networks * job.embedding_size
     plan = partial(plan_fit, rows, memory, embedding_columns=columns, batch_size=batch_size, networks=networks)
     if tree == "complete":
