@@ -189,7 +189,7 @@ def test_where_there_are_few_places_each_is_a_cluster(places: int) -> None:
 
 @pytest.mark.parametrize("unit", [1e160, 1e-200])
 def test_points_without_squares_are_refused(unit: float) -> None:
-    with pytest.raises(ValueError, match="Rescale the points first"):
+    with pytest.raises(ValueError, match="Multiply the points by a constant first"):
         DCTreeClustering().fit(unit * blobs()[0])
 
 
