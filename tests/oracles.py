@@ -291,11 +291,12 @@ def _tested_once(root: Node, smallest: int, slope: float, level: float) -> Candi
 
     whole = grow(root) or Growing(dict.fromkeys(root.points, max(root.height, floor)), [])
     top = _candidate_of(whole, math.inf, math.inf)
-    top.mass = 0.0
+    top.mass, top_height = 0.0, max(root.height, floor)
     for c in top.walk():
         if c is not top:
             size = len(c.points)
-            c.stability = math.log(n / size) * size * (c.mass / size) ** 1.5
+            rises = ((top_height / d) ** 0.5 - (top_height / max(c.birth, floor)) ** 0.5 for d in c.leaving.values())
+            c.stability = math.log(n / size) * size * (math.fsum(rises) / size) ** 2
     return top
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sklearn.metrics import calinski_harabasz_score
+from sklearn.metrics import adjusted_rand_score, calinski_harabasz_score
 
 from shade import SHADE, DCTreeClustering, load
 from shade.clustering import Clustering, ClusterRule, FlatClustering, cluster, find_layers
@@ -126,12 +126,12 @@ def test_a_model_with_joined_clusters_predicts_its_rows_and_is_saved(tmp_path: P
 
 
 def groups_of_parts(seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Three groups, each of six clusters that are nearer to each other than to those of other groups."""
+    """Three groups, each of six clusters that touch and are nearer to each other than to those of other groups."""
     rng = np.random.default_rng(seed)
     parts = 3.0 * np.array([[x, y] for x in range(3) for y in range(2)])
-    centres = np.array([[0.0, 0.0], [18.0, 0.0], [0.0, 18.0]])[:, None] + parts
-    points = (centres[:, :, None] + 0.45 * rng.normal(size=(3, 6, 60, 2))).reshape(-1, 2)
-    return points, np.repeat(np.arange(3), 360)
+    centres = np.array([[0.0, 0.0], [10.0, 0.0], [0.0, 10.0]])[:, None] + parts
+    points = (centres[:, :, None] + 0.7 * rng.normal(size=(3, 6, 200, 2))).reshape(-1, 2)
+    return points, np.repeat(np.arange(3), 1200)
 
 
 @pytest.mark.parametrize("dimension", [1.4, 2.0, 3.7, 9.0])
@@ -171,7 +171,7 @@ def test_in_a_settled_embedding_parts_of_one_group_become_one_cluster() -> None:
         assert given.flat.n_clusters > 10
         inside = found.flat.labels >= 0
         assert inside.mean() > 0.98
-        assert partition_of(found.flat.labels[inside]) == partition_of(groups[inside])
+        assert adjusted_rand_score(groups[inside], found.flat.labels[inside]) > 0.99  # a few rows are nearer to another
         assert found.parts.n_clusters > 10
         check_description(found.flat, len(points), f"{seed=}")
         layers = find_layers(found)

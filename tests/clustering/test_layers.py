@@ -11,7 +11,6 @@ from sklearn.exceptions import NotFittedError
 from shade import DCTreeClustering, load
 from shade.clustering import Clustering, ClusterRule, Layers, cluster, find_layers, recluster
 from shade.clustering.layers import _stable_numbers
-from shade.clustering.structure_tree import DEPTH
 from shade.density import SpanningTree
 from tests.clustering.test_joining import RULES, many_groups
 from tests.clustering.test_selection import check_description
@@ -104,7 +103,7 @@ def information(found: Clustering, number: int) -> float:
         own = labels == c
         birth = max(distances[np.ix_(own & core, (labels >= 0) & ~own & core)].min(), tree.floor)
         depth = np.mean([max(np.log(birth / distance), 0.0) for distance in leaving[own]])
-        total += np.log(tree.n_counted / own.sum()) * own.sum() * depth**DEPTH
+        total += np.log(tree.n_counted / own.sum()) * own.sum() * depth**2
     return float(total)
 
 

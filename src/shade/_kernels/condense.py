@@ -8,8 +8,6 @@ import numpy as np
 
 from shade._kernels.compile import kernel
 
-INVERSE = 0  # mass in 1 / distance, HDBSCAN's excess of mass
-LOGARITHM = 1  # mass in the logarithm of distance
 
 # S(node) ≥ Σ S(children) is decided up to this relative rounding error. The order in which equal terms are summed
 # follows the order of the rows; the tolerance keeps it from deciding a tie.
@@ -109,28 +107,20 @@ def branch_candidates(
 
 
 @kernel
-def branch_mass(parent, birth, split, size, point_candidate, leaving, floor, measure, out):
-    """Sum over points how long they stay in a candidate. Distances below floor (of duplicates) become floor.
+def branch_mass(parent, birth, split, size, point_candidate, leaving, out):
+    """Sum over points how far the density rises while they stay in a candidate.
 
-    split is the height at which the parent of each candidate splits.
+    birth, split and leaving are densities: where a candidate begins, where its parent splits, and where a point leaves.
     """
     out[:] = 0.0
     for position in range(point_candidate.shape[0]):
         c = point_candidate[position]
         if parent[c] >= 0:
-            left = max(leaving[position], floor)
-            if measure == INVERSE:
-                out[c] += 1.0 / left - 1.0 / max(birth[c], floor)
-            else:
-                out[c] += np.log(max(birth[c], floor) / left)
+            out[c] += leaving[position] - birth[c]
     for c in range(1, parent.shape[0]):  # points that go on into a branch leave the parent when it splits
         u = parent[c]
         if parent[u] >= 0:
-            left = max(split[c], floor)
-            if measure == INVERSE:
-                out[u] += size[c] * (1.0 / left - 1.0 / max(birth[u], floor))
-            else:
-                out[u] += size[c] * np.log(max(birth[u], floor) / left)
+            out[u] += size[c] * (split[c] - birth[u])
 
 
 @kernel

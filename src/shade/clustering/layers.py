@@ -15,7 +15,7 @@ from shade.clustering.between import assign_between
 from shade.clustering.clustering import Clustering
 from shade.clustering.joining import join_clusters, joining_order
 from shade.clustering.selection import FlatClustering, flatten_candidates, number_by_size
-from shade.clustering.structure_tree import DEPTH, StructureTree
+from shade.clustering.structure_tree import StructureTree
 
 
 @dataclass(frozen=True)
@@ -138,18 +138,18 @@ def _information_by_number(
     by_label = np.argsort(flat.labels, kind="stable")
     rows = np.split(leaving[by_label], np.searchsorted(flat.labels[by_label], group))[1:]  # the first is noise
 
-    def information(cluster: int) -> float:
+    def measure(cluster: int) -> float:
         own = group == cluster
         birth = np.log(max(meeting[np.ix_(own, ~own)].min(), tree.floor))
-        size = len(rows[cluster])
-        return float(np.log(tree.n_counted / size) * size * np.maximum(birth - rows[cluster], 0.0).mean() ** DEPTH)
+        size, depth = len(rows[cluster]), np.maximum(birth - rows[cluster], 0.0).mean()
+        return float(np.log(tree.n_counted / size) * size * depth**2)
 
-    each = np.array([information(cluster) for cluster in range(k)])
+    each = np.array([measure(cluster) for cluster in range(k)])
     totals = [each.sum()]
     for kept, joined in order[: k - 2]:
         group[group == joined] = kept
         rows[kept] = np.concatenate([rows[kept], rows[joined]])
-        each[kept], each[joined] = information(kept), 0.0
+        each[kept], each[joined] = measure(kept), 0.0
         totals.append(each.sum())
     return np.array(totals[::-1])
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -26,9 +27,10 @@ from shade.density.dc_tree import DCTree
 # distinct points: dense enough to be clusters, finite, and independent of the unit. See `_floor` for "information".
 COINCIDENCE = 2.0**-10
 
-# The exponent of the mean depth of a branch, log(birth / d). With 1, a loose cluster is divided into its denser places
+# How far the density 1 / d rises in a branch is averaged over the square roots. With the density itself, a loose cluster
+# is divided into its denser places; with higher roots, two clusters that are near each other become one
 # (docs/experiments.md).
-DEPTH = 1.5
+ROOT = 2.0
 
 PRECISION = 2.0**-12  # with which the limits of the test are lowered
 
@@ -355,18 +357,33 @@ def _structure_candidates(merges: MergeTree, smallest: int) -> tuple[IntArray, I
 def _branch_stability(
     merges: MergeTree, branches: BranchTree, selection: str, floor: float, n_counted: int
 ) -> FloatArray:
-    """Return HDBSCAN's excess of mass, or the information: −log(fraction of rows) · rows · depth^1.5."""
-    measure = condense.INVERSE if selection == "branches" else condense.LOGARITHM
+    """Return the excess of mass of each branch as HDBSCAN has it, or its information."""
+    root, unit = (1.0, 1.0) if selection == "branches" else (ROOT, max(float(merges.height[-1]), floor))
+    birth, split, leaving = (
+        density_at(distance, floor, unit, root) for distance in (branches.birth, branches.split, branches.leaving)
+    )
     mass, size = np.empty(len(branches.parent)), merges.size[branches.node]
-    condense.branch_mass(
-        branches.parent, branches.birth, branches.split, size, branches.point_branch, branches.leaving, floor, measure,
-        mass,
-    )  # fmt: skip
+    condense.branch_mass(branches.parent, birth, split, size, branches.point_branch, leaving, mass)
     if selection == "branches":
         return mass
-    information: FloatArray = np.log(n_counted / size) * size * (mass / size) ** DEPTH
-    information[0] = 0.0
-    return information
+    found: FloatArray = information(size, mass / size, n_counted)
+    found[0] = 0.0
+    return found
+
+
+def density_at(distance: FloatArray, floor: float, unit: float, root: float = ROOT) -> FloatArray:
+    """Return a root of the density where points join at some distance, unit / distance."""
+    density: FloatArray = (unit / np.maximum(distance, floor)) ** (1.0 / root)
+    return density
+
+
+def information(size: Any, rise: Any, n_counted: int) -> Any:
+    """Return the information of a branch: −log(fraction of rows) · rows · rise of the density.
+
+    `rise` is the mean over the rows of how far the root of the density rises from the birth of the branch to the place
+    where the row leaves it.
+    """
+    return np.log(n_counted / size) * size * rise**ROOT
 
 
 def _ends_of_branches(branches: BranchTree) -> FloatArray:
