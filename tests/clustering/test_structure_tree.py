@@ -123,7 +123,9 @@ def test_the_branches_of_the_worked_example_are_those_of_both_splits(worked_exam
             assert tree.stability[owned[n_5]] == pytest.approx(3 * (1 / 2.1 - 1 / 3.0))
             assert tree.stability[owned[n_2]] == pytest.approx(7 * (1 / 3.0 - 1 / 4.0))
         else:
-            assert tree.stability[owned[n_3]] == pytest.approx(np.log(12 / 3) * 3 * (np.sqrt(5.0 / 2.2) - np.sqrt(5.0 / 4.0)) ** 2)
+            assert tree.stability[owned[n_3]] == pytest.approx(
+                np.log(12 / 3) * 3 * (np.sqrt(5.0 / 2.2) - np.sqrt(5.0 / 4.0)) ** 2
+            )
         assert partition_of(select_clusters(tree).labels) == {n_3, n_4, n_5}
 
 

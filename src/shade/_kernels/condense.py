@@ -8,7 +8,6 @@ import numpy as np
 
 from shade._kernels.compile import kernel
 
-
 # S(node) ≥ Σ S(children) is decided up to this relative rounding error. The order in which equal terms are summed
 # follows the order of the rows; the tolerance keeps it from deciding a tie.
 TIE = 1e-10
