@@ -170,7 +170,7 @@ def test_rows_that_are_directions_settle_on_neighbours_by_angle(monkeypatch: pyt
         asked.append(by_angle)
         return find_neighbours(*arguments, by_angle=by_angle, **options)
 
-    monkeypatch.setattr("shade.estimators.shade.find_neighbours", search)
+    monkeypatch.setattr("shade.estimators.training_steps.find_neighbours", search)
     for X in (dense, dense / np.linalg.norm(dense, axis=1, keepdims=True)):
         assert SHADE(**{**QUICK, "epochs": 1}).fit(X).settled_
     assert asked == [False, True]

@@ -20,7 +20,7 @@ def built(monkeypatch: pytest.MonkeyPatch) -> Sizes:
         shapes.append(points.shape)
         return minimum_spanning_tree(points, *arguments, **settings)
 
-    for room in ("shade.density.grouped_tree", "shade.estimators.shade"):
+    for room in ("shade.density.grouped_tree", "shade.estimators.training_steps"):
         monkeypatch.setattr(f"{room}.minimum_spanning_tree", count)
     return shapes
 
@@ -42,6 +42,6 @@ def test_a_background_needs_one_more_tree_of_the_other_rows(built: Sizes) -> Non
 
 @pytest.mark.parametrize("columns", [6, 80])
 def test_a_fit_needs_one_tree_of_the_data_and_one_of_the_embedding(built: Sizes, columns: int) -> None:
-    X, _ = make_blobs(200, n_features=columns, centers=3, random_state=0)
-    SHADE(epochs=2, n_networks=1, random_state=0).fit(X)
+    X, _ = make_blobs(200, n_features=columns, centers=3, cluster_std=6.0, random_state=0)
+    assert SHADE(epochs=2, n_networks=1, random_state=0).fit(X).settled_  # the clusters of the data are not clear
     assert built == [(200, columns), (200, 10)]

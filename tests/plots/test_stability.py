@@ -7,6 +7,7 @@ import pytest
 
 from shade.clustering import ClusterRule, StructureTree, cluster, select_clusters, select_n_clusters
 from shade.plots import plot_stability
+from tests.clustering.test_joining import groups_of_parts
 
 
 def test_each_point_is_the_total_of_the_clustering_with_that_number(structure_tree: StructureTree, ax):
@@ -35,11 +36,7 @@ def test_most_limits_the_curve_and_is_checked(structure_tree: StructureTree, ax)
 
 
 def test_a_model_with_joined_clusters_shows_the_index_that_chose_their_number(ax):
-    rng = np.random.default_rng(0)
-    parts = 3.0 * np.array([[x, y] for x in range(3) for y in range(2)])
-    centres = np.array([[0.0, 0.0], [18.0, 0.0], [0.0, 18.0]])[:, None] + parts
-    points = (centres[:, :, None] + 0.45 * rng.normal(size=(3, 6, 60, 2))).reshape(-1, 2)
-    found = cluster(points, ClusterRule(), settled=True, n_jobs=1)
+    found = cluster(groups_of_parts(0)[0], ClusterRule(), settled=True, n_jobs=1)
     plot_stability(SimpleNamespace(clustering_=found), ax=ax)
     numbers, scores = ax.lines[0].get_data()
     assert numbers.tolist() == list(range(1, found.parts.n_clusters + 1))

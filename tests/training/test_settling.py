@@ -54,7 +54,7 @@ def test_new_rows_need_no_neighbours() -> None:
 
 
 def test_the_decoder_and_the_history_stay_those_of_training() -> None:
-    X, _ = noisy_blobs(200)
+    X, _ = noisy_blobs()
     settled, plain = (SHADE(**SMALL, epochs=10, settle=settle, random_state=0).fit(X) for settle in (True, False))
     assert len(settled.history_) == len(plain.history_) == 20
     for one, other in zip(settled.networks_, plain.networks_, strict=True):

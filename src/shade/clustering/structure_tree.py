@@ -27,8 +27,8 @@ from shade.density.dc_tree import DCTree
 # distinct points: dense enough to be clusters, finite, and independent of the unit. See `_floor` for "information".
 COINCIDENCE = 2.0**-10
 
-# How far the density 1 / d rises in a branch is averaged over the square roots. With the density itself, a loose cluster
-# is divided into its denser places; with higher roots, two clusters that are near each other become one
+# How far the density 1 / d rises in a branch is averaged over square roots. With the density itself, a loose cluster is
+# divided into its denser places; with higher roots, two clusters that are near each other become one
 # (docs/experiments.md).
 ROOT = 2.0
 

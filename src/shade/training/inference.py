@@ -39,12 +39,12 @@ def _run(network: nn.Module, method: str, rows: torch.Tensor, device: torch.devi
     entries = count_entries(network, rows[:1].to(device).to(torch.float64), method)
     at_a_time = max(1, min(ROWS_AT_A_TIME, ENTRIES_AT_A_TIME // max(1, entries)))
     run = cast(Callable[[torch.Tensor], torch.Tensor], getattr(network, method))
-    results, done = torch.empty(0, dtype=torch.float32), 0
+    results, done = torch.empty(0, dtype=torch.float32, device="cpu"), 0
     with torch.no_grad():
         for part in torch.split(rows, at_a_time):
             result = run(part.to(device).to(torch.float64))
             if not done:  # small results that stay between large intermediate ones would keep these from being freed
-                results = torch.empty(len(rows), *result.shape[1:], dtype=torch.float32)
+                results = torch.empty(len(rows), *result.shape[1:], dtype=torch.float32, device="cpu")
             results[done : done + len(part)] = result
             done += len(part)
     return results
