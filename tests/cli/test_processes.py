@@ -2,8 +2,10 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -61,23 +63,31 @@ def test_what_a_killed_fit_left_is_cleared_up_and_old_results_get_their_name_bac
     assert names_in(tmp_path / "out") == sorted(RESULT_NAMES)
 
 
-def test_an_interrupt_between_the_two_renames_leaves_the_results_before(
-    fitted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("step", "expected"), [(1, 2), (2, 3), (3, 3)])
+def test_an_interrupt_while_results_are_replaced_leaves_the_old_ones_or_the_new(
+    step: int, expected: int, fitted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     again = ("recluster", fitted, "-o", tmp_path / "out", "--overwrite", "--n-clusters")
     assert run(*again, 2).exit_code == 0
-    rename, calls = Path.rename, []
+    steps = []
 
-    def interrupted(self: Path, target: Path) -> Path:
-        calls.append(target)
-        moved = rename(self, target)
-        if len(calls) == 1:
-            raise KeyboardInterrupt
-        return moved
+    def interrupted(do: Callable[..., object]) -> Callable[..., object]:
+        def work(path: Path, *arguments: object, **options: object) -> object:
+            steps.append(path.name)
+            if len(steps) == step == 3:
+                raise KeyboardInterrupt
+            done = do(path, *arguments, **options)
+            if len(steps) == step:
+                raise KeyboardInterrupt
+            return done
 
-    monkeypatch.setattr(Path, "rename", interrupted)
+        return work
+
+    monkeypatch.setattr(Path, "rename", interrupted(Path.rename))
+    monkeypatch.setattr("shade.cli.output.shutil.rmtree", interrupted(shutil.rmtree))
     assert run(*again, 3).exit_code == 130
-    assert json.loads((tmp_path / "out" / "summary.json").read_text())["n_clusters"] == 2
+    assert steps[:step] == ["out", ".out.partial", ".out.before"][:step]
+    assert json.loads((tmp_path / "out" / "summary.json").read_text())["n_clusters"] == expected
     assert names_in(tmp_path) == ["out"]
 
 

@@ -132,11 +132,12 @@ def _take_place(aside: Path, before: Path, path: Path) -> None:
         if path.is_dir():
             path.rename(before)
         aside.rename(path)
-    except BaseException:
+        shutil.rmtree(before, ignore_errors=True)
+    except BaseException:  # a signal may come at any of these steps
         if before.exists() and not path.exists():
             before.rename(path)
+        shutil.rmtree(before, ignore_errors=True)
         raise
-    shutil.rmtree(before, ignore_errors=True)
 
 
 def _to_csv(columns: Mapping[str, AnyArray]) -> bytes:

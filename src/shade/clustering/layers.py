@@ -82,7 +82,7 @@ def find_layers(clustering: Clustering) -> Layers:
     """Find the layers around a clustering, which is one of them.
 
     Coarser layers join the nearest clusters, as a smaller number of clusters does. A number of clusters is a layer if
-    its information is higher than that of every smaller number and of the next larger one, and if no better layer has
+    its score is higher than that of every smaller number and of the next larger one, and if no better layer has
     less than twice as many clusters. Finer layers divide clusters into real branches: first into the most stable
     branches inside, then into those that contain no others.
 
@@ -111,7 +111,7 @@ def find_layers(clustering: Clustering) -> Layers:
     tree, found, chosen = base.automatic.structure_tree, [flat], clustering.flat.n_clusters
     if flat.n_clusters > 1:
         order = joining_order(flat, base.links, base.dc_tree, tree.floor)
-        numbers = _stable_numbers(_information_by_number(base, flat, order, tree))
+        numbers = _stable_numbers(_score_numbers(base, flat, order, tree))
         counts = sorted({*numbers, chosen, flat.n_clusters})
         found = [
             clustering.flat if number == chosen else join_clusters(flat, order, number, base.dc_tree)
@@ -124,13 +124,12 @@ def find_layers(clustering: Clustering) -> Layers:
     return Layers(tuple(found), [layer.n_clusters for layer in found].index(chosen))
 
 
-def _information_by_number(
-    clustering: Clustering, flat: FlatClustering, order: IntArray, tree: StructureTree
-) -> FloatArray:
-    """Return the information of the clusterings with 2, 3, … clusters, joined in a given order.
+def _score_numbers(clustering: Clustering, flat: FlatClustering, order: IntArray, tree: StructureTree) -> FloatArray:
+    """Return the scores of the clusterings with 2, 3, … clusters, joined in a given order.
 
-    The information of a cluster compares the distance at which it meets the next one with the distances at which its
-    rows leave their innermost branches. Only the first distance depends on the number of clusters.
+    The score of a cluster is −log(fraction of rows) · rows · depth². The depth compares the distance at which it meets
+    the next one with the distances at which its rows leave their innermost branches. Only the first distance depends on
+    the number of clusters.
     """
     k, group = flat.n_clusters, np.arange(flat.n_clusters)
     meeting = clustering.dc_tree.dc_distances(flat.branch_rows)
@@ -154,15 +153,15 @@ def _information_by_number(
     return np.array(totals[::-1])
 
 
-def _stable_numbers(information: FloatArray) -> list[int]:
+def _stable_numbers(scores: FloatArray) -> list[int]:
     """Return the numbers of clusters that are layers, from 2 on, without that of the clustering itself."""
-    last, finest = len(information) + 1, information[-1]
+    last, finest = len(scores) + 1, scores[-1]
     found: list[int] = []
-    highest_before = np.append(0.0, np.maximum.accumulate(information))
-    for place in range(len(information) - 2, -1, -1):
-        number, own = place + 2, information[place] * (1.0 - condense.TIE)
+    highest_before = np.append(0.0, np.maximum.accumulate(scores))
+    for place in range(len(scores) - 2, -1, -1):
+        number, own = place + 2, scores[place] * (1.0 - condense.TIE)
         better_than_finest = not found and own > finest
-        if own > max(highest_before[place], information[place + 1]) and (better_than_finest or 2 * number <= last):
+        if own > max(highest_before[place], scores[place + 1]) and (better_than_finest or 2 * number <= last):
             found.append(number)
             last = number
     return found

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -357,33 +356,19 @@ def _structure_candidates(merges: MergeTree, smallest: int) -> tuple[IntArray, I
 def _branch_stability(
     merges: MergeTree, branches: BranchTree, selection: str, floor: float, n_counted: int
 ) -> FloatArray:
-    """Return the excess of mass of each branch as HDBSCAN has it, or its information."""
+    """Return HDBSCAN's excess of mass, or the information: −log(fraction of rows) · rows · rise of the density."""
     root, unit = (1.0, 1.0) if selection == "branches" else (ROOT, max(float(merges.height[-1]), floor))
     birth, split, leaving = (
-        density_at(distance, floor, unit, root) for distance in (branches.birth, branches.split, branches.leaving)
+        (unit / np.maximum(distance, floor)) ** (1.0 / root)
+        for distance in (branches.birth, branches.split, branches.leaving)
     )
     mass, size = np.empty(len(branches.parent)), merges.size[branches.node]
     condense.branch_mass(branches.parent, birth, split, size, branches.point_branch, leaving, mass)
     if selection == "branches":
         return mass
-    found: FloatArray = information(size, mass / size, n_counted)
-    found[0] = 0.0
-    return found
-
-
-def density_at(distance: FloatArray, floor: float, unit: float, root: float = ROOT) -> FloatArray:
-    """Return a root of the density where points join at some distance, unit / distance."""
-    density: FloatArray = (unit / np.maximum(distance, floor)) ** (1.0 / root)
-    return density
-
-
-def information(size: Any, rise: Any, n_counted: int) -> Any:
-    """Return the information of a branch: −log(fraction of rows) · rows · rise of the density.
-
-    `rise` is the mean over the rows of how far the root of the density rises from the birth of the branch to the place
-    where the row leaves it.
-    """
-    return np.log(n_counted / size) * size * rise**ROOT
+    information: FloatArray = np.log(n_counted / size) * size * (mass / size) ** ROOT
+    information[0] = 0.0
+    return information
 
 
 def _ends_of_branches(branches: BranchTree) -> FloatArray:
