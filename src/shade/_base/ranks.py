@@ -193,8 +193,8 @@ def process_group() -> Iterator[Ranks]:
             if not lost or isinstance(error, RankError):
                 raise
             raise RankError(
-                "Another process of this fit ended or failed: its last messages say why. Start all processes again, "
-                "with 'resume' to go on from the last checkpoint."
+                "Another process of this fit ended or failed: its last messages say why. Start all processes again. "
+                "If the fit wrote checkpoints, 'resume' continues from the last one."
             ) from error
 
 

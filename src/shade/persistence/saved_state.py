@@ -41,7 +41,10 @@ def contents_of(model: Any, *, decoder: bool = True) -> ModelContents:
     """Return everything that prediction and reclustering need. The training data of SHADE is not included."""
     _check_parameters_of_fit(model)
     if not decoder and isinstance(getattr(model, "network", None), torch.nn.Module):
-        raise ValueError("decoder=False is for the networks of SHADE itself: what decodes in a module is not known.")
+        raise ValueError(
+            "decoder=False works only with the networks of shade: in a module of yours, the part that decodes is not known. "
+            "Save it without decoder=False."
+        )
     clustering = model.clustering_
     parameters = {name: _plain(value) for name, value in model.get_params().items() if name not in NOT_SAVED}
     networks = getattr(model, "networks_", [])
@@ -131,7 +134,10 @@ def parameters_of(contents: ModelContents, allowed: set[str], network: torch.nn.
     parameters = {name: tuple(value) if isinstance(value, list) else value for name, value in saved.items()}
     if "network" in allowed and parameters.get("network") is None:
         if network is None:
-            raise ModelFileError("This model was trained with a module of its own: give one of its class as 'network'.")
+            raise ModelFileError(
+                "This model was trained with a torch module of yours. In Python, load it with shade.load(path, "
+                "network=...) and a module of the same class."
+            )
         parameters["network"] = network
     return parameters
 
