@@ -102,7 +102,7 @@ def test_a_module_of_the_users_must_be_given_again(tmp_path: Path) -> None:
     X, _ = blobs(100)
     model = SHADE(network=Own(), epochs=2, selection="branches", random_state=0).fit(X)
     model.save(tmp_path / "own.shade")
-    with pytest.raises(ModelFileError, match="give one of its class as 'network'"):
+    with pytest.raises(ModelFileError, match="a module of the same class"):
         shade.load(tmp_path / "own.shade")
     assert np.array_equal(shade.load(tmp_path / "own.shade", network=Own()).predict(X), model.labels_)
 

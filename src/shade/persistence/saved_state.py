@@ -42,8 +42,8 @@ def contents_of(model: Any, *, decoder: bool = True) -> ModelContents:
     _check_parameters_of_fit(model)
     if not decoder and isinstance(getattr(model, "network", None), torch.nn.Module):
         raise ValueError(
-            "decoder=False works only with the networks of shade: in a module of yours, the part that decodes is not known. "
-            "Save it without decoder=False."
+            "decoder=False works only with the networks of shade: in a module of yours, the part that decodes is not "
+            "known. Save it without decoder=False."
         )
     clustering = model.clustering_
     parameters = {name: _plain(value) for name, value in model.get_params().items() if name not in NOT_SAVED}
